@@ -1,0 +1,192 @@
+"""The extension module: pickler and unpickler in Rust.
+
+Every argument is documented here; the docstrings of the module itself are the short form. Stubtest
+keeps the two equal. The names and their arguments are those of the standard library's ``pickle``,
+where the format is described.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from pickle import PickleBuffer
+from typing import Any, Protocol, TypeAlias, final, type_check_only
+
+from typing_extensions import Buffer
+
+__version__: str
+"""The release of quickpickle, for example ``"0.1.0"``."""
+
+_Reduced: TypeAlias = str | tuple[Any, ...]
+_BufferCallback: TypeAlias = Callable[[PickleBuffer], Any]
+_Buffers: TypeAlias = Iterable[Any]
+
+@type_check_only
+class _Writer(Protocol):
+    def write(self, data: bytes, /) -> object: ...
+
+@type_check_only
+class _Reader(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+    def readline(self) -> bytes: ...
+
+def dump(
+    obj: Any,
+    file: _Writer,
+    protocol: int | None = None,
+    *,
+    fix_imports: bool = True,
+    buffer_callback: _BufferCallback | None = None,
+) -> None:
+    """Write the pickle of ``obj`` to ``file``.
+
+    Args:
+        obj: any picklable object.
+        file: something with ``write(bytes)``; it is not closed.
+        protocol: 0 to 5; None means ``DEFAULT_PROTOCOL``, a negative number ``HIGHEST_PROTOCOL``.
+        fix_imports: for protocols below 3, write the names Python 2 had for moved modules.
+        buffer_callback: called with each ``PickleBuffer``; where it answers false the buffer stays
+            out of the pickle and has to be given to ``load`` as ``buffers``. Needs protocol 5.
+
+    Raises:
+        PicklingError: ``obj`` or something it holds cannot be pickled.
+        TypeError: as above, where the object itself refuses, or ``file`` has no ``write``.
+        ValueError: no such protocol, or ``buffer_callback`` with a protocol below 5.
+        Exception: whatever ``file`` or an object's own hook (``__reduce__`` ...) raises.
+    """
+
+def dumps(
+    obj: Any,
+    protocol: int | None = None,
+    *,
+    fix_imports: bool = True,
+    buffer_callback: _BufferCallback | None = None,
+) -> bytes:
+    """Return the pickle of ``obj`` as bytes; arguments and errors as for ``dump``."""
+
+def load(
+    file: _Reader,
+    *,
+    fix_imports: bool = True,
+    encoding: str = "ASCII",
+    errors: str = "strict",
+    buffers: _Buffers | None = (),
+) -> Any:
+    """Read one pickle from ``file`` and return the object it holds.
+
+    The protocol is found in the pickle. Running a pickle runs code its author chose: never load
+    data you do not trust.
+
+    Args:
+        file: something with ``read(size)`` and ``readline()``, and, if it has them, ``readinto``
+            and ``peek``; read no further than the pickle's end unless it can peek.
+        fix_imports: understand the names Python 2 had for moved modules.
+        encoding: how to decode 8-bit strings written by Python 2; ``"bytes"`` leaves them bytes.
+        errors: what to do where that fails, as for ``bytes.decode``.
+        buffers: the buffers that were kept out of the pickle, in the order they were handed out.
+
+    Raises:
+        UnpicklingError: the data is not a pickle, or is damaged.
+        EOFError: the data ends before the pickle does.
+        AttributeError, ImportError: a class or function it names is not there.
+        Exception: whatever the code it runs raises.
+    """
+
+def loads(
+    data: Buffer,
+    /,
+    *,
+    fix_imports: bool = True,
+    encoding: str = "ASCII",
+    errors: str = "strict",
+    buffers: _Buffers | None = (),
+) -> Any:
+    """Return the object whose pickle ``data`` (bytes-like) holds; bytes after its end are ignored.
+
+    Other arguments and errors as for ``load``.
+    """
+
+@final
+class PicklerMemoProxy:
+    """The memo of a Pickler: which objects it has written, by ``id``."""
+
+    def clear(self) -> None:
+        """Forget all objects."""
+
+    def copy(self) -> dict[int, tuple[int, Any]]:
+        """Return ``{id(obj): (number in the pickle, obj)}``."""
+
+class Pickler:
+    """Writes pickles of objects to a file; objects already written become references.
+
+    Subclasses may define ``persistent_id(obj)`` (anything but None is written in the object's
+    place) and ``reducer_override(obj)`` (``NotImplemented`` means the usual way).
+    """
+
+    bin: bool
+    """True for protocols above 0."""
+    fast: bool
+    """No memo: smaller output, but sharing is lost and cycles never end. Deprecated."""
+    dispatch_table: Mapping[type, Callable[[Any], _Reduced]]
+    """This pickler's own reducers, in the place of ``copyreg.dispatch_table``."""
+
+    def __init__(
+        self,
+        file: _Writer,
+        protocol: int | None = None,
+        fix_imports: bool = True,
+        buffer_callback: _BufferCallback | None = None,
+    ) -> None:
+        """Arguments and errors as for the function ``dump``."""
+
+    @property
+    def memo(self) -> PicklerMemoProxy:
+        """The objects written so far; may be set to another pickler's memo, or a copy of one."""
+
+    @memo.setter
+    def memo(self, value: PicklerMemoProxy | dict[int, tuple[int, Any]]) -> None: ...
+    def dump(self, obj: Any, /) -> None:
+        """Write the pickle of ``obj``; errors as for the function ``dump``."""
+
+    def clear_memo(self) -> None:
+        """Forget the objects written so far, so that they are written anew."""
+
+@final
+class UnpicklerMemoProxy:
+    """The memo of an Unpickler: the objects it has made, by number."""
+
+    def clear(self) -> None:
+        """Forget all objects."""
+
+    def copy(self) -> dict[int, Any]:
+        """Return ``{number in the pickle: obj}``."""
+
+class Unpickler:
+    """Reads pickles from a file, one for each ``load``.
+
+    Subclasses may define ``find_class(module, name)`` to decide what a pickle may name, and
+    ``persistent_load(pid)``, the other half of ``Pickler.persistent_id``.
+    """
+
+    def __init__(
+        self,
+        file: _Reader,
+        *,
+        fix_imports: bool = True,
+        encoding: str = "ASCII",
+        errors: str = "strict",
+        buffers: _Buffers | None = (),
+    ) -> None:
+        """Arguments and errors as for the function ``load``."""
+
+    @property
+    def memo(self) -> UnpicklerMemoProxy:
+        """The objects made so far; may be set to another unpickler's memo, or a copy of one."""
+
+    @memo.setter
+    def memo(self, value: UnpicklerMemoProxy | dict[int, Any]) -> None: ...
+    def load(self) -> Any:
+        """Read the next pickle and return its object; errors as for the function ``load``."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        """Import ``module_name`` and return what ``global_name`` means there.
+
+        Called for each class or function a pickle names; raise ``UnpicklingError`` to refuse.
+        """
