@@ -56,6 +56,25 @@ pub enum ErrorKind {
     InvalidEscape(Opcode),
     /// Bytes that should be UTF-8 (lone surrogates allowed) are not.
     InvalidUtf8(Opcode),
+    /// An operation needs a mark and none is on the stack.
+    NoMark,
+    /// An operation takes more from the stack than there is.
+    StackUnderflow {
+        /// How many objects it takes.
+        wanted: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// After STOP this many objects are left on the stack.
+    StackLeft(usize),
+    /// A memo entry is filled for the second time.
+    MemoTaken(u64),
+    /// A memo entry is asked for that was never filled.
+    MemoMissing(u64),
+    /// The top of the stack should go into the memo, but the stack is empty.
+    MemoNothing,
+    /// The top of the stack should go into the memo, but it is a mark.
+    MemoMark,
 }
 
 impl fmt::Display for ErrorKind {
@@ -83,6 +102,19 @@ impl fmt::Display for ErrorKind {
                 write!(f, "the line of {op} has a malformed backslash escape")
             }
             Self::InvalidUtf8(op) => write!(f, "the text of {op} is not utf-8"),
+            Self::NoMark => f.write_str("no mark is on the stack where one is needed"),
+            Self::StackUnderflow { wanted, found } => {
+                write!(f, "{wanted} objects are taken from a stack of {found}")
+            }
+            Self::StackLeft(left) => write!(f, "{left} objects are left on the stack after STOP"),
+            Self::MemoTaken(index) => write!(f, "memo entry {index} is filled twice"),
+            Self::MemoMissing(index) => write!(f, "memo entry {index} was never filled"),
+            Self::MemoNothing => {
+                f.write_str("the stack is empty where its top should go into the memo")
+            }
+            Self::MemoMark => {
+                f.write_str("a mark is on top of the stack where an object should go into the memo")
+            }
         }
     }
 }

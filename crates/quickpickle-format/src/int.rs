@@ -1,7 +1,9 @@
 //! Integers as pickles hold them: little-endian two's complement of any size (LONG1, LONG4), and decimal lines.
 //!
 //! Values that fit 64 bits are handled here completely; larger ones stay bytes, for whoever has a type for them. Their
-//! decimal text can still be printed.
+//! text can still be printed.
+
+use crate::text;
 
 /// The value of up to eight bytes of little-endian two's complement, `None` if there are more. No bytes are zero.
 ///
@@ -128,6 +130,55 @@ pub fn decimal(bytes: &[u8]) -> String {
     text
 }
 
+/// The hexadecimal text of little-endian two's complement bytes of any number, as a Python literal. Linear in the length.
+///
+/// ```
+/// use quickpickle_format::int::hexadecimal;
+///
+/// assert_eq!(hexadecimal(b"\x00\x80"), "-0x8000");
+/// assert_eq!(hexadecimal(b"\x01\x00\x00\x00\x00\x02\x00"), "0x20000000001");
+/// assert_eq!(hexadecimal(b""), "0x0");
+/// ```
+#[must_use]
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    let negative = bytes.last().is_some_and(|&top| top >= 0x80);
+    let words = magnitude(bytes, negative);
+    let mut text = String::with_capacity(words.len() * 8 + 3);
+    text.push_str(if negative { "-0x" } else { "0x" });
+    let mut words = words.into_iter().rev();
+    text.push_str(&format!("{:x}", words.next().unwrap_or(0)));
+    for word in words {
+        text.push_str(&format!("{word:08x}"));
+    }
+    text
+}
+
+/// The plain decimal text of whatever line Python's `int()` accepts in base 10: blanks around it, a plus, leading zeros,
+/// single underscores between digits. `None` for anything else. Of any size, since nothing is converted.
+///
+/// ```
+/// use quickpickle_format::int::canonical;
+///
+/// assert_eq!(canonical(b" -0_07\r").as_deref(), Some("-7"));
+/// assert_eq!(canonical(b"1__0"), None);
+/// ```
+#[must_use]
+pub fn canonical(line: &[u8]) -> Option<String> {
+    let line = text::trim(line);
+    let (negative, digits) = match line {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    let digits = text::without_underscores(digits)?;
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let leading = digits.iter().take_while(|&&digit| digit == b'0').count();
+    let digits = &digits[leading.min(digits.len() - 1)..];
+    let sign = if negative && digits != b"0" { "-" } else { "" };
+    Some(format!("{sign}{}", std::str::from_utf8(digits).ok()?))
+}
+
 /// Absolute value in 32-bit words, least significant first, without leading zero words.
 fn magnitude(bytes: &[u8], negative: bool) -> Vec<u32> {
     let sign = if negative { 0xff } else { 0 };
@@ -204,6 +255,47 @@ mod tests {
         assert_eq!(decimal(&bytes), "340282366920938463463374607431768211456");
         bytes[16] = 0xff;
         assert_eq!(decimal(&bytes), "-340282366920938463463374607431768211456");
+    }
+
+    #[test]
+    fn lines_that_python_accepts() {
+        for (line, text) in [
+            ("0", "0"),
+            ("-000", "0"),
+            ("+1", "1"),
+            ("1_0_0", "100"),
+            (" \t\r\x0b\x0c5 ", "5"),
+            ("-09", "-9"),
+        ] {
+            assert_eq!(canonical(line.as_bytes()).as_deref(), Some(text), "{line}");
+        }
+        for bad in [
+            "", "-", "_1", "1_", "1__0", "- 1", "+-1", "1L", "0x1", "\u{660}",
+        ] {
+            assert_eq!(canonical(bad.as_bytes()), None, "{bad}");
+        }
+        let long = "9".repeat(100_000);
+        assert_eq!(canonical(long.as_bytes()), Some(long));
+    }
+
+    #[test]
+    fn hexadecimal_agrees_with_i128() {
+        for value in [
+            i128::MAX,
+            i128::MIN,
+            i128::MIN + 1,
+            1 << 64,
+            -(1 << 96),
+            -1,
+            0,
+            255,
+        ] {
+            let sign = if value < 0 { "-" } else { "" };
+            assert_eq!(
+                hexadecimal(&value.to_le_bytes()),
+                format!("{sign}{:#x}", value.unsigned_abs())
+            );
+        }
     }
 
     #[test]

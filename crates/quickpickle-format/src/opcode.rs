@@ -10,7 +10,7 @@ use crate::protocol::Protocol;
 
 /// How the argument of an opcode is laid out after its byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Argument {
+pub enum ArgumentKind {
     /// No argument.
     Nothing,
     /// One unsigned byte.
@@ -135,7 +135,7 @@ impl StackItem {
 struct Row {
     name: &'static str,
     protocol: Protocol,
-    argument: Argument,
+    argument: ArgumentKind,
     before: &'static [StackItem],
     after: &'static [StackItem],
     summary: &'static str,
@@ -175,7 +175,7 @@ macro_rules! opcodes {
                     $(Self::$variant => Row {
                         name: stringify!($name),
                         protocol: Protocol::$protocol,
-                        argument: Argument::$argument,
+                        argument: ArgumentKind::$argument,
                         before: &[$(StackItem::$before,)*],
                         after: &[$(StackItem::$after,)*],
                         summary: $summary,
@@ -285,7 +285,7 @@ impl Opcode {
 
     /// What follows its byte.
     #[must_use]
-    pub const fn argument(self) -> Argument {
+    pub const fn argument(self) -> ArgumentKind {
         self.row().argument
     }
 

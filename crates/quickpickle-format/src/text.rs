@@ -136,6 +136,59 @@ pub fn encode_unicode_line(code_points: impl IntoIterator<Item = u32>, line: &mu
     }
 }
 
+/// The value of a FLOAT line in any form that Python's `float()` accepts, `None` for anything else.
+///
+/// ```
+/// use quickpickle_format::text::parse_float;
+///
+/// assert_eq!(parse_float(b" 1_0.5e3\r"), Some(10_500.0));
+/// assert_eq!(parse_float(b"-inf"), Some(f64::NEG_INFINITY));
+/// assert_eq!(parse_float(b"0x1p3"), None);
+/// ```
+#[must_use]
+pub fn parse_float(line: &[u8]) -> Option<f64> {
+    // Rust's grammar is Python's without blanks and underscores.
+    let plain = without_underscores(trim(line))?;
+    std::str::from_utf8(&plain).ok()?.parse().ok()
+}
+
+/// What Python strips from numbers: ASCII white space, vertical tab included.
+pub(crate) fn trim(line: &[u8]) -> &[u8] {
+    let blank = |byte: &u8| matches!(byte, b' ' | 0x09..=0x0d);
+    let start = line
+        .iter()
+        .position(|byte| !blank(byte))
+        .unwrap_or(line.len());
+    let end = line
+        .iter()
+        .rposition(|byte| !blank(byte))
+        .map_or(start, |last| last + 1);
+    &line[start..end]
+}
+
+/// A number without the underscores between its digits, `None` if one is elsewhere.
+pub(crate) fn without_underscores(number: &[u8]) -> Option<Cow<'_, [u8]>> {
+    if !number.contains(&b'_') {
+        return Some(Cow::Borrowed(number));
+    }
+    let digit = |index: Option<usize>| {
+        index
+            .and_then(|index| number.get(index))
+            .is_some_and(u8::is_ascii_digit)
+    };
+    let misplaced = |index: usize| !(digit(index.checked_sub(1)) && digit(Some(index + 1)));
+    if (0..number.len()).any(|index| number[index] == b'_' && misplaced(index)) {
+        return None;
+    }
+    Some(Cow::Owned(
+        number
+            .iter()
+            .copied()
+            .filter(|&byte| byte != b'_')
+            .collect(),
+    ))
+}
+
 /// The code points of UTF-8 that may hold lone surrogates. The first malformed byte ends it with an `Err` of its index.
 ///
 /// ```
