@@ -69,9 +69,6 @@ from pickle import (
     POP_MARK,
     PROTO,
     PUT,
-    PickleBuffer,
-    PickleError,
-    PicklingError,
     READONLY_BUFFER,
     REDUCE,
     SETITEM,
@@ -88,38 +85,33 @@ from pickle import (
     TUPLE2,
     TUPLE3,
     UNICODE,
+    PickleBuffer,
+    PickleError,
+    PicklingError,
     UnpicklingError,
-    bytes_types,
-    compatible_formats,
-    decode_long,
-    dispatch_table,
-    encode_long,
-    format_version,
-    whichmodule,
 )
+
+# Not in pickle's __all__, but programs reach for them as attributes of the module.
+from pickle import bytes_types as bytes_types
+from pickle import compatible_formats as compatible_formats
+from pickle import decode_long as decode_long
+from pickle import dispatch_table as dispatch_table
+from pickle import encode_long as encode_long
+from pickle import format_version as format_version
+from pickle import whichmodule as whichmodule
 
 from quickpickle._native import (
     Pickler,
     Unpickler,
-    __version__,
     dump,
     dumps,
     load,
     loads,
 )
+from quickpickle._native import __version__ as __version__
 
 # The standard library's list: what ``from pickle import *`` gives.
 __all__ = [
-    "PickleError",
-    "PicklingError",
-    "UnpicklingError",
-    "Pickler",
-    "Unpickler",
-    "dump",
-    "dumps",
-    "load",
-    "loads",
-    "PickleBuffer",
     "ADDITEMS",
     "APPEND",
     "APPENDS",
@@ -192,4 +184,14 @@ __all__ = [
     "TUPLE2",
     "TUPLE3",
     "UNICODE",
+    "PickleBuffer",
+    "PickleError",
+    "Pickler",
+    "PicklingError",
+    "Unpickler",
+    "UnpicklingError",
+    "dump",
+    "dumps",
+    "load",
+    "loads",
 ]

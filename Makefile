@@ -1,0 +1,32 @@
+# Every target does its own set-up, and only what is not done yet. `make` alone lists them.
+# PYTHON chooses the main interpreter: make test PYTHON=python3.12
+
+export PYTHON ?= python3
+export VENV ?= .venv
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint bench wheels clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: ## the main job on real data: pickle and quickpickle side by side
+	@scripts/demo.sh
+
+test: ## lints and all tests, on every Python interpreter found
+	@scripts/test.sh
+
+build: ## a release build, installed in .venv with all development tools
+	@scripts/build.sh
+
+lint: ## formatting, lints and types
+	@scripts/lint.sh
+
+bench: ## the benchmarks, with their results checked
+	@scripts/bench.sh
+
+wheels: ## a wheel for each interpreter found, and an sdist, in dist/, each tried out
+	@scripts/wheels.sh
+
+clean: ## remove everything made here
+	rm -rf .venv .venvs dist target

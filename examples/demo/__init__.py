@@ -1,0 +1,1 @@
+"""The main job on real data: what pickle and quickpickle make of the same objects, side by side."""
