@@ -117,17 +117,12 @@ impl<'a> Listing<'a> {
         );
         let argument = argument(&op).map_err(at)?;
         self.highest = self.highest.max(op.opcode.protocol());
-        let effect = self.machine.apply(op.opcode, argument.index, op.offset);
+        let (effect, result) = self.machine.apply(op.opcode, argument.index, op.offset);
         let note = match effect {
-            Ok(Effect::ClosedMark(mark)) => format!("(MARK at {mark})"),
-            Ok(Effect::Memoized(index)) => format!("(as {index})"),
-            Ok(Effect::Plain) => String::new(),
-            Err(ErrorKind::NoMark) => "no MARK exists on stack".to_owned(),
-            // The place it would have gone to is worth showing.
-            Err(ErrorKind::MemoTaken(index)) if op.opcode == Opcode::Memoize => {
-                format!("(as {index})")
-            }
-            Err(_) => String::new(),
+            _ if result == Err(ErrorKind::NoMark) => "no MARK exists on stack".to_owned(),
+            Effect::ClosedMark(mark) => format!("(MARK at {mark})"),
+            Effect::Memoized(index) => format!("(as {index})"),
+            Effect::Plain => String::new(),
         };
         let details = [argument.text, note];
         if details.iter().any(|detail| !detail.is_empty()) {
@@ -141,7 +136,7 @@ impl<'a> Listing<'a> {
             line.push_str(detail);
         }
         self.push_annotation(&mut line, op.opcode);
-        self.next = match effect {
+        self.next = match result {
             Err(kind) => Next::Fault(at(kind)),
             Ok(_) if op.opcode == Opcode::Stop => Next::Summary,
             Ok(_) => Next::Operation,

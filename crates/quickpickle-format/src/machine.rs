@@ -46,35 +46,46 @@ impl Machine {
         &self.marks
     }
 
-    /// Does one operation. `index` is the memo entry that a PUT or GET names, `at` its offset.
+    /// Does one operation and says what that did, as far as it got. `index` is the memo entry that a PUT or GET names, `at`
+    /// the offset of the opcode.
+    ///
+    /// The error is [`ErrorKind::NoMark`], [`ErrorKind::StackUnderflow`], or one of the memo's. The machine is then of no
+    /// more use.
     ///
     /// ```
     /// use quickpickle_format::{ErrorKind, Opcode, machine::{Effect, Machine}};
     ///
     /// let mut machine = Machine::new();
-    /// assert_eq!(machine.apply(Opcode::Mark, None, 0), Ok(Effect::Plain));
-    /// assert_eq!(machine.apply(Opcode::Tuple, None, 1), Ok(Effect::ClosedMark(0)));
-    /// assert_eq!(machine.apply(Opcode::Memoize, None, 2), Ok(Effect::Memoized(0)));
-    /// assert_eq!(machine.apply(Opcode::List, None, 3), Err(ErrorKind::NoMark));
+    /// assert_eq!(machine.apply(Opcode::Mark, None, 0), (Effect::Plain, Ok(())));
+    /// assert_eq!(machine.apply(Opcode::Tuple, None, 1), (Effect::ClosedMark(0), Ok(())));
+    /// assert_eq!(machine.apply(Opcode::Memoize, None, 2), (Effect::Memoized(0), Ok(())));
+    /// assert_eq!(machine.apply(Opcode::List, None, 3).1, Err(ErrorKind::NoMark));
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::NoMark`], [`ErrorKind::StackUnderflow`], or one of the memo's. The machine is then of no more use.
     pub fn apply(
         &mut self,
         opcode: Opcode,
         index: Option<u64>,
         at: u64,
-    ) -> Result<Effect, ErrorKind> {
-        let (before, mut after) = (opcode.before(), opcode.after());
+    ) -> (Effect, Result<(), ErrorKind>) {
         let mut effect = Effect::Plain;
+        let result = self.try_apply(opcode, index, at, &mut effect);
+        (effect, result)
+    }
+
+    fn try_apply(
+        &mut self,
+        opcode: Opcode,
+        index: Option<u64>,
+        at: u64,
+        effect: &mut Effect,
+    ) -> Result<(), ErrorKind> {
+        let (before, mut after) = (opcode.before(), opcode.after());
         let mark = before.iter().position(|&item| item == StackItem::Mark);
         let takes = if let Some(below) = mark {
-            effect = Effect::ClosedMark(self.close_mark()?);
+            *effect = Effect::ClosedMark(self.close_mark()?);
             below
         } else if opcode == Opcode::Pop && self.stack.last() == Some(&StackItem::Mark) {
-            effect = Effect::ClosedMark(self.close_mark()?);
+            *effect = Effect::ClosedMark(self.close_mark()?);
             0
         } else {
             before.len()
@@ -87,7 +98,7 @@ impl Machine {
             }
             Opcode::Memoize => {
                 let index = self.memo.len() as u64;
-                effect = Effect::Memoized(index);
+                *effect = Effect::Memoized(index);
                 self.store(index)?;
             }
             Opcode::Get | Opcode::BinGet | Opcode::LongBinGet => {
@@ -111,7 +122,7 @@ impl Machine {
         if opcode == Opcode::Mark {
             self.marks.push(at);
         }
-        Ok(effect)
+        Ok(())
     }
 
     /// Takes the topmost mark and all above it from the stack, and says where it was put down.
@@ -146,7 +157,7 @@ mod tests {
     fn run(opcodes: &[Opcode]) -> Result<Machine, ErrorKind> {
         let mut machine = Machine::new();
         for (at, &opcode) in opcodes.iter().enumerate() {
-            machine.apply(opcode, Some(0), at as u64)?;
+            machine.apply(opcode, Some(0), at as u64).1?;
         }
         Ok(machine)
     }
