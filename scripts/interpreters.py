@@ -74,9 +74,7 @@ def pyenv_root() -> Path | None:
     """The folder where pyenv keeps its versions, where there is one."""
     root = os.environ.get("PYENV_ROOT")
     if not root and shutil.which("pyenv"):
-        root = subprocess.run(
-            ["pyenv", "root"], stdout=subprocess.PIPE, text=True, check=False
-        ).stdout.strip()
+        root = subprocess.run(["pyenv", "root"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
     return Path(root) if root else None
 
 

@@ -10,11 +10,11 @@ import datetime
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 from bokeh_sampledata import glucose, sample_superstore
 
 if TYPE_CHECKING:
-    import numpy as np
     import numpy.typing as npt
 
 
@@ -47,15 +47,14 @@ class Reading(NamedTuple):
 
 def order_table() -> pd.DataFrame:
     """The order book as pandas reads it."""
-    table: pd.DataFrame = sample_superstore.data
-    return table.rename(columns=lambda name: name.lower().replace(" ", "_").replace("-", "_"))
+    table: pd.DataFrame = sample_superstore.data.copy()
+    table.columns = table.columns.str.lower().str.replace("[ -]", "_", regex=True)
+    return table
 
 
 def order_dicts() -> list[dict[str, Any]]:
     """The order book as a list of dicts, the way a JSON or database client hands it out."""
-    return [
-        {str(key): value for key, value in row.items()} for row in order_table().to_dict("records")
-    ]
+    return [{str(key): value for key, value in row.items()} for row in order_table().to_dict("records")]
 
 
 def order_instances() -> list[Order]:
@@ -65,7 +64,8 @@ def order_instances() -> list[Order]:
 
 def order_numbers() -> npt.NDArray[np.float64]:
     """The numeric columns of the order book as one NumPy array."""
-    return order_table()[["sales", "quantity", "discount", "profit"]].to_numpy(dtype="float64")
+    table = order_table()
+    return np.column_stack([table[name].to_numpy("float64") for name in ("sales", "quantity", "discount", "profit")])
 
 
 def readings() -> list[Reading]:

@@ -50,9 +50,7 @@ class Result:
     loads: tuple[Times, Times]
 
 
-def check(
-    reference: ModuleType, ours: ModuleType, obj: Any, same: Callable[[Any, Any], bool]
-) -> None:
+def check(reference: ModuleType, ours: ModuleType, obj: Any, same: Callable[[Any, Any], bool]) -> None:
     """Raise DisagreementError unless the bytes are equal and each module reads both.
 
     All protocols are tried. ``same`` says whether a loaded object equals the original.
@@ -84,9 +82,7 @@ def in_turns(first: Callable[[], object], second: Callable[[], object]) -> tuple
     return times
 
 
-def compare(
-    reference: ModuleType, ours: ModuleType, obj: Any, same: Callable[[Any, Any], bool]
-) -> Result:
+def compare(reference: ModuleType, ours: ModuleType, obj: Any, same: Callable[[Any, Any], bool]) -> Result:
     """Check and time both modules on ``obj`` with their default protocol."""
     check(reference, ours, obj, same)
     data = reference.dumps(obj)
@@ -97,9 +93,7 @@ def compare(
     )
 
 
-def compare_out_of_band(
-    reference: ModuleType, ours: ModuleType, obj: Any, same: Callable[[Any, Any], bool]
-) -> Result:
+def compare_out_of_band(reference: ModuleType, ours: ModuleType, obj: Any, same: Callable[[Any, Any], bool]) -> Result:
     """The same with protocol 5 and the object's buffers kept out of the pickle (PEP 574)."""
 
     def dump(module: ModuleType) -> tuple[bytes, list[Any]]:

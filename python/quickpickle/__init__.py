@@ -91,14 +91,15 @@ from pickle import (
     UnpicklingError,
 )
 
-# Not in pickle's __all__, but programs reach for them as attributes of the module.
+# Not in pickle's __all__, but programs reach for them as attributes of the module. Some are missing
+# from the types that checkers have for pickle.
 from pickle import bytes_types as bytes_types
-from pickle import compatible_formats as compatible_formats
+from pickle import compatible_formats as compatible_formats  # type: ignore[attr-defined]
 from pickle import decode_long as decode_long
-from pickle import dispatch_table as dispatch_table
+from pickle import dispatch_table as dispatch_table  # type: ignore[attr-defined]
 from pickle import encode_long as encode_long
-from pickle import format_version as format_version
-from pickle import whichmodule as whichmodule
+from pickle import format_version as format_version  # type: ignore[attr-defined]
+from pickle import whichmodule as whichmodule  # type: ignore[attr-defined]
 
 from quickpickle._native import (
     Pickler,

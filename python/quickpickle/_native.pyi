@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pickle import PickleBuffer
 from typing import Any, Protocol, TypeAlias, final, type_check_only
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 __version__: str
 """The release of quickpickle, for example ``"0.1.0"``."""
@@ -113,6 +113,7 @@ class PicklerMemoProxy:
     def copy(self) -> dict[int, tuple[int, Any]]:
         """Return ``{id(obj): (number in the pickle, obj)}``."""
 
+@disjoint_base
 class Pickler:
     """Writes pickles of objects to a file; objects already written become references.
 
@@ -158,6 +159,7 @@ class UnpicklerMemoProxy:
     def copy(self) -> dict[int, Any]:
         """Return ``{number in the pickle: obj}``."""
 
+@disjoint_base
 class Unpickler:
     """Reads pickles from a file, one for each ``load``.
 

@@ -1,0 +1,1 @@
+"""Programs a type checker must accept; mypy reads them, pytest runs them."""
