@@ -1,0 +1,59 @@
+"""What came of a call, as a value that two implementations can be compared by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+ADDRESS = re.compile(r"0x[0-9a-f]+")
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception's class, message and chain, addresses taken out."""
+
+    kind: type[BaseException]
+    message: str
+    cause: Raised | None = None
+
+    def __str__(self) -> str:
+        tail = f" <- {self.cause}" if self.cause else ""
+        return f"{self.kind.__name__}: {self.message}{tail}"
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A value."""
+
+    value: Any
+
+
+def raised(exc: BaseException, depth: int = 3) -> Raised:
+    """Describe an exception and what it was raised from."""
+    cause = exc.__cause__
+    return Raised(
+        type(exc), ADDRESS.sub("0x", str(exc)), raised(cause, depth - 1) if cause is not None and depth else None
+    )
+
+
+def outcome(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Raised | Returned:
+    """Call, and return what came of it; only interrupts pass through."""
+    try:
+        return Returned(call(*args, **kwargs))
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as exc:
+        return raised(exc)
+
+
+def text_of(exc: BaseException | None) -> str:
+    """All that a user can read off an exception: types, messages, notes, causes."""
+    out: list[str] = []
+    seen: set[int] = set()
+    while exc is not None and id(exc) not in seen:
+        seen.add(id(exc))
+        out += [type(exc).__name__, str(exc), *getattr(exc, "__notes__", [])]
+        exc = exc.__cause__ or exc.__context__
+    return "\n".join(out)
