@@ -78,13 +78,13 @@ impl<'a> Listing<'a> {
         self
     }
 
-    /// Adds what each operation does, from `column` on or further right where lines are longer.
+    /// Adds what each operation does, from `column` behind the offset on, or further right where lines are longer.
     ///
     /// ```
     /// use quickpickle_format::Listing;
     ///
     /// let mut lines = Listing::new(b"N.").annotate(20);
-    /// assert_eq!(lines.next().unwrap()?, "    0: N    NONE     push None");
+    /// assert_eq!(lines.next().unwrap()?, "    0: N    NONE            push None");
     /// # Ok::<(), quickpickle_format::Error>(())
     /// ```
     #[must_use]
@@ -107,14 +107,12 @@ impl<'a> Listing<'a> {
         };
         let at = |kind| Error::new(kind, op.offset);
         let levels = self.machine.marks().len().min(limits::INDENT_LEVELS);
-        let mut line = format!(
-            "{:5}: {:4} {:indent$}{}",
-            op.offset,
-            op.opcode.byte().escape_ascii().to_string(),
-            "",
-            op.opcode.name(),
-            indent = levels.saturating_mul(self.indent),
-        );
+        let mut line = format!("{:5}: ", op.offset);
+        let columns_from = line.len();
+        let _ = write!(line, "{:4} ", op.opcode.byte().escape_ascii().to_string());
+        // Not a width for `write!`, which has a largest.
+        push_blanks(&mut line, levels.saturating_mul(self.indent));
+        line.push_str(op.opcode.name());
         let argument = argument(&op).map_err(at)?;
         self.highest = self.highest.max(op.opcode.protocol());
         let (effect, result) = self.machine.apply(op.opcode, argument.index, op.offset);
@@ -126,16 +124,13 @@ impl<'a> Listing<'a> {
         };
         let details = [argument.text, note];
         if details.iter().any(|detail| !detail.is_empty()) {
-            line.extend(std::iter::repeat_n(
-                ' ',
-                10_usize.saturating_sub(op.opcode.name().len()),
-            ));
+            push_blanks(&mut line, 10_usize.saturating_sub(op.opcode.name().len()));
         }
         for detail in details.iter().filter(|detail| !detail.is_empty()) {
             line.push(' ');
             line.push_str(detail);
         }
-        self.push_annotation(&mut line, op.opcode);
+        self.push_annotation(&mut line, columns_from, op.opcode);
         self.next = match result {
             Err(kind) => Next::Fault(at(kind)),
             Ok(_) if op.opcode == Opcode::Stop => Next::Summary,
@@ -145,12 +140,12 @@ impl<'a> Listing<'a> {
     }
 
     /// Annotations move right with the longest line so far, and back once that got too far.
-    fn push_annotation(&mut self, line: &mut String, opcode: Opcode) {
+    fn push_annotation(&mut self, line: &mut String, columns_from: usize, opcode: Opcode) {
         let Some(first_column) = self.annotate else {
             return;
         };
-        let length = line.chars().count();
-        line.extend(std::iter::repeat_n(' ', self.column.saturating_sub(length)));
+        let length = line[columns_from..].chars().count();
+        push_blanks(line, self.column.saturating_sub(length));
         self.column = self.column.max(length);
         if self.column > 50 {
             self.column = first_column;
@@ -267,6 +262,10 @@ fn push_line(out: &mut String, opcode: Opcode, line: &[u8]) -> Result<(), ErrorK
     Ok(())
 }
 
+fn push_blanks(out: &mut String, count: usize) {
+    out.extend(std::iter::repeat_n(' ', count));
+}
+
 fn push_number(out: &mut String, number: impl std::fmt::Display) {
     // Writing to a String cannot fail.
     let _ = write!(out, "{number}");
@@ -283,4 +282,58 @@ fn push_utf8(out: &mut String, opcode: Opcode, bytes: &[u8]) -> Result<(), Error
 /// Python 2 strings have no encoding; Latin-1 shows every byte as something.
 fn push_latin1(out: &mut String, bytes: &[u8]) {
     repr::push_str(out, bytes.iter().map(|&byte| u32::from(byte)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_width_will_do() {
+        let lines = |listing: Listing<'_>| {
+            listing
+                .map(|line| line.map(|line| line.len()))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        assert_eq!(
+            lines(Listing::new(b"(t.").indent(70_000)),
+            Ok(vec![16, 70_000 + 34, 16, 34])
+        );
+        assert_eq!(
+            lines(Listing::new(b"(t.").indent(0)),
+            Ok(vec![16, 34, 16, 34])
+        );
+        let line = Listing::new(b"(t.")
+            .annotate(70_000)
+            .next()
+            .and_then(Result::ok);
+        assert!(line.is_some_and(|line| line.len() > 70_000));
+    }
+
+    #[test]
+    fn a_fault_in_an_argument_has_no_line() {
+        let mut listing = Listing::new(b"NX\x01\0\0\0\xff.");
+        assert!(listing.next().is_some_and(|line| line.is_ok()));
+        let fault = Error::new(ErrorKind::InvalidUtf8(Opcode::BinUnicode), 1);
+        assert_eq!(listing.next(), Some(Err(fault)));
+        assert_eq!(listing.next(), None);
+    }
+
+    #[test]
+    fn a_fault_of_the_stack_follows_its_line() {
+        let mut listing = Listing::new(b"N0R.");
+        assert_eq!(
+            listing.nth(2).and_then(Result::ok).as_deref(),
+            Some("    2: R    REDUCE")
+        );
+        let fault = Error::new(
+            ErrorKind::StackUnderflow {
+                wanted: 2,
+                found: 0,
+            },
+            2,
+        );
+        assert_eq!(listing.next(), Some(Err(fault)));
+        assert_eq!(listing.next(), None);
+    }
 }
