@@ -103,7 +103,8 @@ def generated(count: int) -> list[bytes]:
 def damaged(count: int) -> list[bytes]:
     """Small pickles with bytes changed, cut out, doubled, or the end missing."""
     rng = random.Random(19700101)
-    small = [p for p in generated(400) + [path.read_bytes() for path in sorted(GOLDEN.glob("*/*.pickle"))] if len(p) < 400]
+    golden = [path.read_bytes() for path in sorted(GOLDEN.glob("*/*.pickle"))]
+    small = [data for data in generated(400) + golden if len(data) < 400]
     assert len(small) > 300
     made = []
     for _ in range(count):
@@ -145,7 +146,8 @@ def test_annotations_stand_in_the_same_columns(dis_program: pathlib.Path, tmp_pa
         assert len(lines) == len(expected)
         for line, (op, _, _), wanted in zip(lines[:-1], pickletools.genops(data), expected[:-1], strict=True):
             before = wanted.removesuffix(docs[op.name])
-            assert line.startswith(before) and before.endswith(" ")
+            assert before.endswith(" ")
+            assert line.startswith(before)
             assert re.fullmatch(r"\S.*", line[len(before) :])
         assert lines[-1] == expected[-1]
 
@@ -171,7 +173,7 @@ def test_damaged_pickles(dis_program: pathlib.Path, tmp_path: pathlib.Path) -> N
             assert stricter(data, fault), (data, fault)
         elif isinstance(error, IndexError):
             # `pickletools` looks for a mark that another operation took for an object.
-            assert fault is not None and fault.startswith("error: no mark"), (data, fault)
+            assert (fault or "").startswith("error: no mark"), (data, fault)
             assert lines[: len(expected)] == expected, data
         else:
             assert lines == expected, data
