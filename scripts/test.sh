@@ -20,7 +20,7 @@ progress_steps=$((12 + $(grep -c . <<<"$others" || true)))
 
 step "main environment"
 prepare_main dev
-main_name=$name
+main_name=$(head -n1 <<<"$found" | cut -f1)
 
 reports=$target/test-reports
 rm -rf "$reports"
