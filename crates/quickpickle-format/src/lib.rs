@@ -1,6 +1,30 @@
 //! The pickle format without Python: what is in a pickle, read and listed safely.
 //!
-//! Nothing here runs what a pickle asks for; it is data throughout.
+//! Nothing here runs what a pickle asks for; it is data throughout. No length, index or depth in the input is trusted:
+//! malformed input is an [`Error`] with the byte where it happened, never a panic, and memory follows the size of the
+//! input.
+//!
+//! - [`Opcode`] is the table of operations, [`Protocol`] what each protocol brought.
+//! - [`read`] and [`step`] push operations from a [`Source`] into a [`Visitor`]: the fast way, for unpicklers.
+//! - [`Ops`] iterates over operations as data, [`Listing`] shows them to people, [`machine`] checks how they fit.
+//! - [`int`], [`text`] and [`mod@repr`] know values as pickles write them and as Python shows them.
+//!
+//! Which globals does a pickle name?
+//!
+//! ```
+//! use quickpickle_format::{Argument, Opcode, Ops};
+//!
+//! let pickle = b"\x80\x02ccollections\nOrderedDict\n)R.";
+//! let mut globals = Vec::new();
+//! for op in Ops::new(pickle) {
+//!     let op = op?;
+//!     if let (Opcode::Global, Argument::Lines(module, name)) = (op.opcode, op.argument) {
+//!         globals.push((module, name));
+//!     }
+//! }
+//! assert_eq!(globals, [(&b"collections"[..], &b"OrderedDict"[..])]);
+//! # Ok::<(), quickpickle_format::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod disassemble;
