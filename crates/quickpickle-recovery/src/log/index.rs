@@ -1,0 +1,199 @@
+//! Where the newest record of each name is: names in memory, values on disk.
+//!
+//! Values stay on disk because a master reads them once, at its start, and because replay then copies nothing but names. The index also
+//! keeps the open segments, so that a reader who has a location also has the file, even if a compaction removes its name meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::format::{RECORD_HEADER, RecordHeader, Salt};
+use crate::entry::Entry;
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::{StoredFile, read_full};
+
+/// Longest stretch fetched with one read when many records are wanted.
+const READ_STEP: u64 = 1 << 20;
+/// Reading this much for nothing is cheaper than another call.
+const READ_GAP: u64 = 4 << 10;
+
+/// Where a record is. Ordered by place on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Location {
+    pub(crate) segment: u64,
+    pub(crate) offset: u64,
+    pub(crate) len: u32,
+}
+
+/// An open segment.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) file: Arc<dyn StoredFile>,
+    /// Bytes in use: where the last record ends.
+    pub(crate) end: u64,
+}
+
+/// Names to locations, and the segments they point into.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    names: HashMap<Box<str>, Location>,
+    pub(crate) segments: BTreeMap<u64, Segment>,
+    live_bytes: u64,
+}
+
+impl Index {
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.live_bytes
+    }
+
+    pub(crate) fn total_bytes(&self) -> u64 {
+        self.segments.values().map(|segment| segment.end).sum()
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
+    pub(crate) fn put(&mut self, name: &str, location: Location) {
+        self.live_bytes += u64::from(location.len);
+        let slot = self.names.entry_ref(name);
+        match slot {
+            hashbrown::hash_map::EntryRef::Occupied(mut entry) => {
+                self.live_bytes -= u64::from(entry.insert(location).len);
+            }
+            hashbrown::hash_map::EntryRef::Vacant(entry) => {
+                entry.insert(location);
+            }
+        }
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) {
+        if let Some(location) = self.names.remove(name) {
+            self.live_bytes -= u64::from(location.len);
+        }
+    }
+
+    pub(crate) fn clear_names(&mut self) {
+        self.names.clear();
+        self.live_bytes = 0;
+    }
+
+    /// Names that start with `prefix`, ordered.
+    pub(crate) fn names(&self, prefix: &str) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .names
+            .keys()
+            .filter(|name| name.starts_with(prefix))
+            .map(ToString::to_string)
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    pub(crate) fn location(&self, name: &str) -> Option<Location> {
+        self.names.get(name).copied()
+    }
+
+    /// Locations of the names that start with `prefix`, in the order they lie on disk.
+    pub(crate) fn locations(&self, prefix: &str) -> Vec<Location> {
+        let mut found: Vec<Location> = self
+            .names
+            .iter()
+            .filter(|(name, _)| name.starts_with(prefix))
+            .map(|(_, &location)| location)
+            .collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// Points every name whose record was moved to its new place. `moves` is sorted by old place.
+    pub(crate) fn relocate(&mut self, moves: &[(Location, Location)]) {
+        for location in self.names.values_mut() {
+            if let Ok(at) = moves.binary_search_by_key(location, |(old, _)| *old) {
+                let new = moves[at].1;
+                // A record keeps its length when it moves, so the count of live bytes stays right.
+                *location = new;
+            }
+        }
+    }
+}
+
+/// Reads the records at `locations`, which are sorted, and hands each one over whole, checked, in that order.
+pub(crate) fn read_records(
+    segments: &BTreeMap<u64, Segment>,
+    locations: &[Location],
+    mut take: impl FnMut(Location, &RecordHeader, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut buffer = Vec::new();
+    let mut rest = locations;
+    while let Some(&first) = rest.first() {
+        let mut end = first.offset + u64::from(first.len);
+        let run = 1 + rest[1..]
+            .iter()
+            .take_while(|next| {
+                let next_end = next.offset + u64::from(next.len);
+                let fits = next.segment == first.segment
+                    && next.offset <= end + READ_GAP
+                    && next_end - first.offset <= READ_STEP;
+                if fits {
+                    end = next_end;
+                }
+                fits
+            })
+            .count();
+        let damaged = |offset: u64, what: &str| {
+            let place = super::format::segment_name(first.segment);
+            Error::new(
+                ErrorKind::Corrupt,
+                place,
+                format!("record at byte {offset}: {what}; run verify, then repair"),
+            )
+        };
+        let Some(segment) = segments.get(&first.segment) else {
+            return Err(damaged(first.offset, "its segment is gone"));
+        };
+        buffer.resize((end - first.offset) as usize, 0);
+        let got = read_full(&*segment.file, first.offset, &mut buffer).map_err(|error| {
+            Error::io(
+                "read a record",
+                super::format::segment_name(first.segment).as_ref(),
+                error,
+            )
+        })?;
+        if got < buffer.len() {
+            return Err(damaged(first.offset, "the file is shorter than it was"));
+        }
+        let salt = Salt::new(first.segment);
+        for &location in &rest[..run] {
+            let from = (location.offset - first.offset) as usize;
+            let record = &buffer[from..from + location.len as usize];
+            let header = RecordHeader::decode(record, salt, location.offset)
+                .filter(|header| header.record_len() == u64::from(location.len))
+                .ok_or_else(|| damaged(location.offset, "its header is damaged"))?;
+            if !header.body_is_right(record, salt, location.offset) {
+                return Err(damaged(location.offset, "its checksum does not match"));
+            }
+            take(location, &header, record)?;
+        }
+        rest = &rest[run..];
+    }
+    Ok(())
+}
+
+/// The entry in a record that was checked.
+pub(crate) fn entry_of(header: &RecordHeader, record: &[u8]) -> Result<Entry> {
+    let name_end = RECORD_HEADER + header.name_len as usize;
+    let name = std::str::from_utf8(&record[RECORD_HEADER..name_end])
+        .map_err(|_| Error::new(ErrorKind::Corrupt, "", "a stored name is not UTF-8"))?;
+    let value = record[name_end..name_end + header.value_len as usize].to_vec();
+    Ok(Entry {
+        name: name.to_owned(),
+        codec: header.codec,
+        value,
+    })
+}
