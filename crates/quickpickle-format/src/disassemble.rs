@@ -107,12 +107,18 @@ impl<'a> Listing<'a> {
         };
         let at = |kind| Error::new(kind, op.offset);
         let levels = self.machine.marks().len().min(limits::INDENT_LEVELS);
-        let mut line = format!("{:5}: ", op.offset);
+        let name = op.opcode.name();
+        let mut line = String::with_capacity(80);
+        let _ = write!(line, "{:5}: ", op.offset);
         let columns_from = line.len();
-        let _ = write!(line, "{:4} ", op.opcode.byte().escape_ascii().to_string());
-        // Not a width for `write!`, which has a largest.
-        push_blanks(&mut line, levels.saturating_mul(self.indent));
-        line.push_str(op.opcode.name());
+        line.extend(op.opcode.byte().escape_ascii().map(char::from));
+        // Blanks by count, not as a width of `write!`, which has a largest.
+        let code_length = line.len() - columns_from;
+        push_blanks(
+            &mut line,
+            (5 - code_length).saturating_add(levels.saturating_mul(self.indent)),
+        );
+        line.push_str(name);
         let argument = argument(&op).map_err(at)?;
         self.highest = self.highest.max(op.opcode.protocol());
         let (effect, result) = self.machine.apply(op.opcode, argument.index, op.offset);
@@ -124,7 +130,7 @@ impl<'a> Listing<'a> {
         };
         let details = [argument.text, note];
         if details.iter().any(|detail| !detail.is_empty()) {
-            push_blanks(&mut line, 10_usize.saturating_sub(op.opcode.name().len()));
+            push_blanks(&mut line, 10_usize.saturating_sub(name.len()));
         }
         for detail in details.iter().filter(|detail| !detail.is_empty()) {
             line.push(' ');
@@ -263,7 +269,13 @@ fn push_line(out: &mut String, opcode: Opcode, line: &[u8]) -> Result<(), ErrorK
 }
 
 fn push_blanks(out: &mut String, count: usize) {
-    out.extend(std::iter::repeat_n(' ', count));
+    const BLANKS: &str = "                                ";
+    let mut left = count;
+    while left > BLANKS.len() {
+        out.push_str(BLANKS);
+        left -= BLANKS.len();
+    }
+    out.push_str(&BLANKS[..left]);
 }
 
 fn push_number(out: &mut String, number: impl std::fmt::Display) {

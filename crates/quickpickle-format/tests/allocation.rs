@@ -1,4 +1,5 @@
-//! No pickle makes us allocate on its word. Alone in its file, because it watches the memory of the whole process.
+//! No pickle makes us allocate on its word. A program of its own without the test harness, because it watches the memory
+//! of the whole process, and the harness allocates now and then in a thread beside the tests.
 
 use peak_alloc::PeakAlloc;
 use quickpickle_format::{Listing, Opcode, Ops};
@@ -16,7 +17,12 @@ fn peak(data: &[u8]) -> usize {
     ALLOCATOR.peak_usage().saturating_sub(before)
 }
 
-#[test]
+fn main() {
+    memory_follows_the_input_and_not_what_it_says();
+    the_operations_themselves_are_borrowed();
+    println!("test memory ... ok");
+}
+
 fn memory_follows_the_input_and_not_what_it_says() {
     // The watch itself works: a listed line is memory.
     assert!(
@@ -46,7 +52,14 @@ fn memory_follows_the_input_and_not_what_it_says() {
         assert!(peak(pickle) < 4096, "{pickle:?}: {}", peak(pickle));
     }
 
-    // The operations themselves are borrowed: reading them allocates nothing at all.
+    // Checking keeps a byte for each object, and twenty or so for each mark and memo entry, in tables that double.
+    let marks = b"(".repeat(100_000);
+    assert!(peak(&marks) < 40 * marks.len(), "{}", peak(&marks));
+    let memo = [b"N".to_vec(), vec![Opcode::Memoize.byte(); 100_000]].concat();
+    assert!(peak(&memo) < 80 * memo.len(), "{}", peak(&memo));
+}
+
+fn the_operations_themselves_are_borrowed() {
     let pickle = [
         b"(".repeat(100_000),
         b"X\x04\0\0\0text".repeat(100_000),
@@ -57,10 +70,4 @@ fn memory_follows_the_input_and_not_what_it_says() {
     ALLOCATOR.reset_peak_usage();
     assert_eq!(Ops::new(&pickle).filter(Result::is_ok).count(), 200_002);
     assert_eq!(ALLOCATOR.peak_usage(), before);
-
-    // Checking keeps a byte for each object, and twenty or so for each mark and memo entry, in tables that double.
-    let marks = b"(".repeat(100_000);
-    assert!(peak(&marks) < 40 * marks.len(), "{}", peak(&marks));
-    let memo = [b"N".to_vec(), vec![Opcode::Memoize.byte(); 100_000]].concat();
-    assert!(peak(&memo) < 80 * memo.len(), "{}", peak(&memo));
 }
