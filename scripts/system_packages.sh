@@ -8,6 +8,8 @@ cd "$(dirname "$0")/.."
 . scripts/progress.sh
 
 purpose=${1:?build or test}
+progress_now="system packages"
+PYTHON=${PYTHON:-python3}
 
 rust_wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 command -v cargo >/dev/null || fail "cargo is not on PATH: install Rust $rust_wanted or newer"
@@ -27,7 +29,7 @@ need gcc command -v cc
 need libc6-dev test -e /usr/include/stdio.h
 # Debian splits its interpreters: virtual environments, headers and the test package are extra.
 # Only those it ships, by their own names; others (pyenv's) come whole.
-command -v python3 >/dev/null || missing+=(python3 python3-venv python3-dev)
+command -v "$PYTHON" >/dev/null || missing+=(python3 python3-venv python3-dev)
 for python in /usr/bin/python3.1[0-9]; do
     [ -x "$python" ] && command -v dpkg >/dev/null && dpkg -S "$python" >/dev/null 2>&1 || continue
     name=${python##*/}
@@ -49,5 +51,5 @@ if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
 else
     note "missing system packages (Debian's names): ${missing[*]}"
     command -v cc >/dev/null || fail "no C compiler to link with; as root: apt-get install ${missing[*]}"
-    command -v python3 >/dev/null || fail "no python3; as root: apt-get install ${missing[*]}"
+    command -v "$PYTHON" >/dev/null || fail "no $PYTHON; as root: apt-get install ${missing[*]}"
 fi
