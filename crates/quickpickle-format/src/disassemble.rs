@@ -106,19 +106,7 @@ impl<'a> Listing<'a> {
             return Err(Error::new(ErrorKind::UnexpectedEnd, self.ops.offset()));
         };
         let at = |kind| Error::new(kind, op.offset);
-        let levels = self.machine.marks().len().min(limits::INDENT_LEVELS);
-        let name = op.opcode.name();
-        let mut line = String::with_capacity(80);
-        let _ = write!(line, "{:5}: ", op.offset);
-        let columns_from = line.len();
-        line.extend(op.opcode.byte().escape_ascii().map(char::from));
-        // Blanks by count, not as a width of `write!`, which has a largest.
-        let code_length = line.len() - columns_from;
-        push_blanks(
-            &mut line,
-            (5 - code_length).saturating_add(levels.saturating_mul(self.indent)),
-        );
-        line.push_str(name);
+        let (mut line, columns_from) = self.head(&op);
         let argument = argument(&op).map_err(at)?;
         self.highest = self.highest.max(op.opcode.protocol());
         let (effect, result) = self.machine.apply(op.opcode, argument.index, op.offset);
@@ -128,14 +116,7 @@ impl<'a> Listing<'a> {
             Effect::Memoized(index) => format!("(as {index})"),
             Effect::Plain => String::new(),
         };
-        let details = [argument.text, note];
-        if details.iter().any(|detail| !detail.is_empty()) {
-            push_blanks(&mut line, 10_usize.saturating_sub(name.len()));
-        }
-        for detail in details.iter().filter(|detail| !detail.is_empty()) {
-            line.push(' ');
-            line.push_str(detail);
-        }
+        push_details(&mut line, op.opcode, &[&argument.text, &note]);
         self.push_annotation(&mut line, columns_from, op.opcode);
         self.next = match result {
             Err(kind) => Next::Fault(at(kind)),
@@ -143,6 +124,21 @@ impl<'a> Listing<'a> {
             Ok(_) => Next::Operation,
         };
         Ok(line)
+    }
+
+    /// Offset, code and indented name, and where in the line the code begins.
+    fn head(&self, op: &Op<'_>) -> (String, usize) {
+        let mut line = String::with_capacity(80);
+        let _ = write!(line, "{:5}: ", op.offset);
+        let columns_from = line.len();
+        line.extend(op.opcode.byte().escape_ascii().map(char::from));
+        // Blanks by count, not as a width of `write!`, which has a largest.
+        let code_length = line.len() - columns_from;
+        let levels = self.machine.marks().len().min(limits::INDENT_LEVELS);
+        let indent = levels.saturating_mul(self.indent);
+        push_blanks(&mut line, indent.saturating_add(5 - code_length));
+        line.push_str(op.opcode.name());
+        (line, columns_from)
     }
 
     /// Annotations move right with the longest line so far, and back once that got too far.
@@ -266,6 +262,16 @@ fn push_line(out: &mut String, opcode: Opcode, line: &[u8]) -> Result<(), ErrorK
         _ => push_utf8(out, opcode, line)?,
     }
     Ok(())
+}
+
+/// Appends those details that are there, the first in a column of its own.
+fn push_details(line: &mut String, opcode: Opcode, details: &[&str]) {
+    let mut blanks = 10_usize.saturating_sub(opcode.name().len());
+    for detail in details.iter().filter(|detail| !detail.is_empty()) {
+        push_blanks(line, blanks + 1);
+        line.push_str(detail);
+        blanks = 0;
+    }
 }
 
 fn push_blanks(out: &mut String, count: usize) {

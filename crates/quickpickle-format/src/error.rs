@@ -42,8 +42,6 @@ pub enum ErrorKind {
     UnknownOpcode(u8),
     /// A signed length (BINSTRING, LONG4) is below zero.
     NegativeLength(Opcode),
-    /// A length or index does not fit this machine's address space.
-    TooLarge(Opcode, u64),
     /// PROTO names a protocol nobody has defined.
     UnsupportedProtocol(u8),
     /// The line of INT, LONG, PUT or GET is not an integer.
@@ -86,10 +84,6 @@ impl fmt::Display for ErrorKind {
             Self::Truncated => f.write_str("input ends inside an operation"),
             Self::UnknownOpcode(byte) => write!(f, "no opcode has the byte 0x{byte:02x}"),
             Self::NegativeLength(op) => write!(f, "{op} has a length below zero"),
-            Self::TooLarge(op, n) => write!(
-                f,
-                "{op} has the length {n}, more than this machine can address"
-            ),
             Self::UnsupportedProtocol(version) => write!(
                 f,
                 "protocol {version} is not known; the highest is {}",
