@@ -251,7 +251,9 @@ impl FileSystemEngine {
     fn tidy(&self, report: &mut Report) -> Result<()> {
         self.remove(&self.entries.join(TEMPORARY))?;
         if report.damage.is_empty() {
-            return Ok(());
+            // A writer that died between a rename and its sync leaves a name that is shown and not yet durable.
+            let synced = self.storage.sync_dir(&self.entries);
+            return synced.map_err(|error| Error::io("sync the directory", &self.entries, error));
         }
         let folder = self.directory.join(QUARANTINE);
         self.storage

@@ -226,7 +226,6 @@ impl Committer {
             let mut writer = interrupted.into_inner();
             if matches!(writer.health, Health::Good) {
                 writer.health = Health::Poisoned("a panic interrupted a write".into());
-                self.place.leave_word();
             }
             writer
         })
@@ -304,10 +303,10 @@ impl Committer {
             .append(&batch.bytes)
             .map_err(|error| failed("write to the log", error))?;
         if always {
-            active
-                .file
-                .sync_data()
-                .map_err(|error| failed("sync the log", error))?;
+            active.file.sync_data().map_err(|error| {
+                self.place.leave_word();
+                failed("sync the log", error)
+            })?;
         } else if dirty_since.is_none() {
             *dirty_since = Some(Instant::now());
             self.written.raise();
@@ -376,6 +375,7 @@ impl Committer {
         }
         if let Some(active) = &writer.active {
             active.file.sync_data().map_err(|error| {
+                self.place.leave_word();
                 Error::io("sync the log", &self.place.segment(active.number), error)
             })?;
         }
@@ -383,14 +383,13 @@ impl Committer {
         Ok(())
     }
 
-    /// Lets no write through any more if `result` is an error, and leaves word for whoever opens the store next.
+    /// Lets no write through any more if `result` is an error.
     pub(crate) fn poison_on_error<T>(&self, writer: &mut Writer, result: Result<T>) -> Result<T> {
         if let Err(error) = &result
             && matches!(writer.health, Health::Good)
         {
             tracing::error!(directory = %self.place.directory.display(), %error, "the log is poisoned");
             writer.health = Health::Poisoned(error.to_string());
-            self.place.leave_word();
         }
         result
     }

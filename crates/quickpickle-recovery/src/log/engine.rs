@@ -10,12 +10,12 @@ use super::commit::{Committer, Health, Writer, locked};
 use super::compact::write_snapshot;
 use super::format::{FORMAT_VERSION, Operation, SegmentHeader, segment_name};
 use super::index::{Index, Location, Segment, entry_of, read_records};
-use super::{LogOptions, POISONED, open, replay};
+use super::{LogOptions, open, replay};
 use crate::engine::{CompactReport, Damage, Durability, PersistenceEngine, Report, Stats};
 use crate::entry::{self, CodecId, Entry};
 use crate::error::{Error, ErrorKind, Result};
 use crate::lock::{self, Held};
-use crate::storage::{Access, OsStorage, Storage};
+use crate::storage::{OsStorage, Storage};
 
 /// The embedded engine. See the crate documentation for what it promises and `docs/recovery-format.md` for its files.
 pub struct LogEngine {
@@ -45,15 +45,9 @@ impl Place {
         self.directory.join(segment_name(number))
     }
 
-    /// Marks the directory as one whose writer met an error. Best effort: the disk that failed may refuse this too.
+    /// See [`open::leave_word`].
     pub(crate) fn leave_word(&self) {
-        if let Ok(file) = self
-            .storage
-            .open(&self.directory.join(POISONED), Access::Create)
-        {
-            let _ = file.sync_data();
-            let _ = self.storage.sync_dir(&self.directory);
-        }
+        open::leave_word(&*self.storage, &self.directory);
     }
 }
 
@@ -183,13 +177,13 @@ fn open_retrying(
 ) -> Result<open::Opened> {
     const ATTEMPTS: usize = 5;
     for _ in 1..ATTEMPTS {
-        match open::open(storage, directory, options, false) {
+        match open::open(storage, directory, options) {
             Err(error)
                 if options.read_only && error.kind() == ErrorKind::Io && error.is_not_found() => {}
             result => return result,
         }
     }
-    open::open(storage, directory, options, false)
+    open::open(storage, directory, options)
 }
 
 fn log_findings(directory: &Path, report: &Report) {
@@ -409,7 +403,7 @@ impl Shared {
             .unwrap_or_else(PoisonError::into_inner);
         index.segments.clear();
         drop(old);
-        let opened = open::open(&*place.storage, &place.directory, &self.options, true)?;
+        let opened = open::open(&*place.storage, &place.directory, &self.options)?;
         if opened.store_id != place.store_id {
             return Err(Error::new(
                 ErrorKind::Corrupt,
@@ -424,12 +418,6 @@ impl Shared {
         writer.unmarked = true;
         writer.health = Health::Good;
         *locked(&self.report) = opened.report;
-        match place.storage.remove(&place.directory.join(POISONED)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                tracing::warn!(%error, "the mark of a failed writer could not be removed");
-            }
-            _ => {}
-        }
         tracing::info!(directory = %place.directory.display(), "the log writes again");
         Ok(())
     }

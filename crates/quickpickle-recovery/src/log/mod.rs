@@ -22,7 +22,7 @@ pub use engine::LogEngine;
 
 /// Directory for damaged bytes, inside the store.
 pub(crate) const QUARANTINE: &str = "quarantine";
-/// Left by a writer that stopped after a write error: what the page cache says about its files may not be what the device has.
+/// Left where a sync failed: what the page cache says about the files may not be what the device has.
 pub(crate) const POISONED: &str = "POISONED";
 
 /// How a log is opened.

@@ -30,12 +30,11 @@ pub(crate) struct Opened {
     pub(crate) active: Option<Active>,
 }
 
-/// Replays and repairs. With `rewrite` everything alive is written anew whatever was found.
+/// Replays and repairs.
 pub(crate) fn open(
     storage: &dyn Storage,
     directory: &Path,
     options: &LogOptions,
-    rewrite: bool,
 ) -> Result<Opened> {
     let names = storage
         .list(directory)
@@ -56,9 +55,10 @@ pub(crate) fn open(
     let mut replayed = replay(segments)?;
     let poisoned = names.iter().any(|name| name == POISONED);
     if poisoned {
-        replayed.report.notes.push(
-            "the last writer stopped after a write error; everything alive is written anew".into(),
-        );
+        replayed
+            .report
+            .notes
+            .push("a sync failed before; everything alive is written anew".into());
     }
     if options.strict && !replayed.report.is_sound() {
         return Err(refuse(directory, &replayed.report));
@@ -93,11 +93,16 @@ pub(crate) fn open(
         .segments
         .last_key_value()
         .map(|(&number, segment)| (number, segment.clone()));
-    let rewrite = rewrite || poisoned || replayed.needs_rewrite;
+    let rewrite = poisoned || replayed.needs_rewrite;
     let active = match newest {
-        Some((number, segment)) if replayed.can_append && !rewrite => {
-            resume(directory, number, &segment, replayed.has_tail, step)?
-        }
+        Some((number, segment)) if replayed.can_append && !rewrite => resume(
+            storage,
+            directory,
+            number,
+            &segment,
+            replayed.has_tail,
+            step,
+        )?,
         _ => {
             quarantine(storage, directory, &mut replayed)?;
             start_anew(storage, directory, &mut replayed, store_id, step)?
@@ -170,6 +175,7 @@ fn refuse(directory: &Path, report: &Report) -> Error {
 
 /// Goes on in the newest segment, without the torn tail if there is one.
 fn resume(
+    storage: &dyn Storage,
     directory: &Path,
     number: u64,
     segment: &Segment,
@@ -189,12 +195,18 @@ fn resume(
         ));
     }
     if has_tail {
-        let cut = segment
-            .file
-            .set_len(segment.end)
-            .and_then(|()| segment.file.sync_data());
+        let cut = segment.file.set_len(segment.end);
         cut.map_err(|error| Error::io("cut off a torn tail", &path, error))?;
     }
+    // What replay has shown may be in the page cache only: its writer can have died between a write and its sync. Nobody may build on
+    // it before it is on the device.
+    if let Err(error) = segment.file.sync_data() {
+        leave_word(storage, directory);
+        return Err(Error::io("sync a segment", &path, error));
+    }
+    storage
+        .sync_dir(directory)
+        .map_err(|error| Error::io("sync the directory", directory, error))?;
     let allocated = segment
         .file
         .len()
@@ -208,7 +220,10 @@ fn resume(
     ))
 }
 
-/// Writes everything alive into a snapshot, begins a new segment after it and drops the old ones.
+/// Writes everything alive into a snapshot, drops what it replaces and begins a new segment after it.
+///
+/// In this order: until the snapshot is complete, nothing newer than the old segments exists, and a torn tail stays recognisable as one
+/// however often this fails.
 fn start_anew(
     storage: &dyn Storage,
     directory: &Path,
@@ -221,7 +236,7 @@ fn start_anew(
         .segments
         .last_key_value()
         .map_or(0, |(&number, _)| number);
-    let newest = replayed
+    let mut newest = replayed
         .obsolete
         .iter()
         .copied()
@@ -236,25 +251,24 @@ fn start_anew(
         number,
         base_sequence,
     };
-    if replayed.index.segments.is_empty() {
-        return Active::create(storage, directory, header(newest + 1, false), step);
+    if !replayed.index.segments.is_empty() {
+        newest += 1;
+        let live = replayed.index.locations("");
+        let snapshot = compact::write_snapshot(
+            storage,
+            directory,
+            header(newest, true),
+            &replayed.index.segments,
+            &live,
+        )?;
+        replayed.index.relocate(&snapshot.moves);
+        let old = std::mem::take(&mut replayed.index.segments);
+        replayed.index.segments.insert(newest, snapshot.segment);
+        for number in old.into_keys() {
+            remove(storage, &directory.join(segment_name(number)))?;
+        }
     }
-    let active = Active::create(storage, directory, header(newest + 2, false), step)?;
-    let live = replayed.index.locations("");
-    let snapshot = compact::write_snapshot(
-        storage,
-        directory,
-        header(newest + 1, true),
-        &replayed.index.segments,
-        &live,
-    )?;
-    replayed.index.relocate(&snapshot.moves);
-    let old = std::mem::take(&mut replayed.index.segments);
-    replayed.index.segments.insert(newest + 1, snapshot.segment);
-    for number in old.into_keys() {
-        remove(storage, &directory.join(segment_name(number)))?;
-    }
-    Ok(active)
+    Active::create(storage, directory, header(newest + 1, false), step)
 }
 
 /// Removes what interrupted work left: temporary files, segments a snapshot replaced, segments that never came to be.
@@ -347,5 +361,14 @@ fn remove(storage: &dyn Storage, path: &Path) -> Result<()> {
             Err(Error::io("remove a file", path, error))
         }
         _ => Ok(()),
+    }
+}
+
+/// Marks the directory as one where a sync failed: from then on the page cache may show what the device does not have, and no later sync
+/// tells. Whoever opens the store next writes everything anew. Best effort: the device that failed may refuse this too.
+pub(crate) fn leave_word(storage: &dyn Storage, directory: &Path) {
+    if let Ok(file) = storage.open(&directory.join(POISONED), Access::Create) {
+        let _ = file.sync_data();
+        let _ = storage.sync_dir(directory);
     }
 }

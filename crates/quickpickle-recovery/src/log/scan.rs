@@ -49,7 +49,7 @@ impl<'f> Scanner<'f> {
             salt: Salt::new(segment),
             length,
             at: start,
-            buffer: vec![0; CHUNK],
+            buffer: Vec::new(),
             base: start,
             filled: 0,
         }
@@ -193,7 +193,7 @@ enum Found {
 
 /// Looks for the next offset after `start` where a record header checks out. Linear: a header is only checked where its magic stands.
 fn find_record(file: &dyn StoredFile, salt: Salt, start: u64, length: u64) -> io::Result<Found> {
-    let mut buffer = vec![0; CHUNK + RECORD_HEADER];
+    let mut buffer = vec![0; (length - start).min((CHUNK + RECORD_HEADER) as u64) as usize];
     let mut last_byte = None;
     let mut base = start;
     while base < length {

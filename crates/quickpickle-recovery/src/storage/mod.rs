@@ -81,18 +81,21 @@ pub trait Storage: Send + Sync {
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn Any + Send + Sync>>>;
 }
 
-/// Reads a whole file, growing as data arrives rather than on the word of its length.
+/// Reads a whole file. Its length is taken as a hint up to a bound; beyond that the buffer grows as data arrives.
 pub(crate) fn read_all(file: &dyn StoredFile) -> io::Result<Vec<u8>> {
-    const STEP: usize = 64 << 10;
+    const STEP: u64 = 64 << 10;
     let mut bytes = Vec::new();
+    // One more than there should be, so that a single read also finds the end.
+    let mut step = (file.len()? + 1).min(STEP) as usize;
     loop {
         let start = bytes.len();
-        bytes.resize(start + STEP.max(start), 0);
+        bytes.resize(start + step, 0);
         let got = read_full(file, start as u64, &mut bytes[start..])?;
-        if start + got < bytes.len() {
+        if got < step {
             bytes.truncate(start + got);
             return Ok(bytes);
         }
+        step = bytes.len();
     }
 }
 
