@@ -4,15 +4,24 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use quickpickle_recovery::{Config, Durability, ErrorKind, PersistenceEngine};
 use tempfile::TempDir;
 
+/// One test at a time: a `mount` being started by another test holds copies of our open files for a moment, and with them the space of
+/// files that were removed.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// A mounted RAM disk, unmounted when dropped.
-struct RamDisk(TempDir);
+struct RamDisk(
+    TempDir,
+    #[allow(dead_code, reason = "held")] MutexGuard<'static, ()>,
+);
 
 impl RamDisk {
     fn new(size: &str) -> Option<Self> {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = tempfile::tempdir().unwrap();
         let options = format!("size={size},mode=700");
         let mounted = Command::new("mount")
@@ -20,7 +29,7 @@ impl RamDisk {
             .arg(directory.path())
             .output();
         match mounted {
-            Ok(output) if output.status.success() => Some(Self(directory)),
+            Ok(output) if output.status.success() => Some(Self(directory, alone)),
             Ok(output) => {
                 println!(
                     "SKIPPED: cannot mount a RAM disk: {}",
