@@ -1,0 +1,1 @@
+"""Benchmarks; see README.md for how to run and read them."""
