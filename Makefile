@@ -22,8 +22,8 @@ build: ## a release build, installed in .venv with all development tools
 lint: ## formatting, lints and types
 	@scripts/lint.sh
 
-bench: ## the benchmarks, with their results checked
-	@scripts/bench.sh
+bench: ## the benchmarks; options in ARGS, such as ARGS="--only ints"
+	@scripts/bench.sh $(ARGS)
 
 wheels: ## a wheel for each interpreter found, and an sdist, in dist/, each tried out
 	@scripts/wheels.sh
