@@ -1,0 +1,101 @@
+//! The functions `dump`, `dumps`, `load`, `loads`: arguments in, result out.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::options;
+use crate::ffi::buffer::Exported;
+use crate::pickler::{Settings, with_engine};
+use crate::unpickler::{Hooks, load_bytes, load_file};
+
+/// Return the pickled representation of obj as bytes; as pickle.dumps.
+#[pyfunction]
+#[pyo3(signature = (obj, protocol=None, *, fix_imports=true, buffer_callback=None))]
+pub(crate) fn dumps<'py>(
+    obj: &Bound<'py, PyAny>,
+    protocol: Option<&Bound<'py, PyAny>>,
+    fix_imports: bool,
+    buffer_callback: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let py = obj.py();
+    let protocol = options::protocol(protocol)?;
+    let buffer_callback = options::buffer_callback(buffer_callback, protocol)?.map(Bound::unbind);
+    let settings = Settings { protocol, fix_imports, buffer_callback, ..Settings::default() };
+    with_engine(py, |engine| {
+        engine.dump(obj, &settings)?;
+        engine.take_bytes(py)
+    })
+}
+
+/// Write a pickled representation of obj to the open file; as pickle.dump.
+#[pyfunction]
+#[pyo3(signature = (obj, file, protocol=None, *, fix_imports=true, buffer_callback=None))]
+pub(crate) fn dump(
+    obj: &Bound<'_, PyAny>,
+    file: &Bound<'_, PyAny>,
+    protocol: Option<&Bound<'_, PyAny>>,
+    fix_imports: bool,
+    buffer_callback: Option<Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let py = obj.py();
+    let protocol = options::protocol(protocol)?;
+    let write = file
+        .getattr_opt(intern!(py, "write"))?
+        .ok_or_else(|| PyTypeError::new_err("file must have a 'write' attribute"))?;
+    let buffer_callback = options::buffer_callback(buffer_callback, protocol)?.map(Bound::unbind);
+    let settings =
+        Settings { protocol, fix_imports, buffer_callback, write: Some(write.unbind()), ..Settings::default() };
+    with_engine(py, |engine| {
+        engine.dump(obj, &settings)?;
+        engine.flush(py, &settings)
+    })
+}
+
+/// Read and return an object from the pickle data in a bytes-like object; as pickle.loads.
+#[pyfunction]
+#[pyo3(signature = (data, /, *, fix_imports=true, encoding="ASCII", errors="strict", buffers=None))]
+pub(crate) fn loads<'py>(
+    data: &Bound<'py, PyAny>,
+    fix_imports: bool,
+    encoding: &str,
+    errors: &str,
+    buffers: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let hooks = hooks(fix_imports, encoding, errors, buffers)?;
+    if let Ok(data) = data.cast_exact::<PyBytes>() {
+        return load_bytes(data.py(), data.as_bytes(), &hooks);
+    }
+    let exported = Exported::of(data)?;
+    load_bytes(data.py(), exported.bytes(), &hooks)
+}
+
+/// Read and return an object from the pickle data stored in a file; as pickle.load.
+#[pyfunction]
+#[pyo3(signature = (file, *, fix_imports=true, encoding="ASCII", errors="strict", buffers=None))]
+pub(crate) fn load<'py>(
+    file: &Bound<'py, PyAny>,
+    fix_imports: bool,
+    encoding: &str,
+    errors: &str,
+    buffers: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    load_file(file, &hooks(fix_imports, encoding, errors, buffers)?)
+}
+
+fn hooks<'py>(
+    fix_imports: bool,
+    encoding: &str,
+    errors: &str,
+    buffers: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Hooks<'py>> {
+    Ok(Hooks {
+        fix_imports,
+        encoding: options::c_string(encoding)?,
+        errors: options::c_string(errors)?,
+        buffers: options::buffers(buffers)?,
+        find_class: None,
+        persistent_load: None,
+    })
+}

@@ -1,0 +1,130 @@
+//! CPython functions and layouts that the bindings do not declare, and what differs between versions.
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+unsafe extern "C" {
+    pub(super) static mut PyPickleBuffer_Type: ffi::PyTypeObject;
+    fn PySys_Audit(event: *const std::ffi::c_char, format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
+    static mut PyMethod_Type: ffi::PyTypeObject;
+    fn PyMethod_New(function: *mut ffi::PyObject, to: *mut ffi::PyObject) -> *mut ffi::PyObject;
+    fn PyMethod_Function(method: *mut ffi::PyObject) -> *mut ffi::PyObject;
+    fn PyMethod_Self(method: *mut ffi::PyObject) -> *mut ffi::PyObject;
+    pub(super) fn _PyBytes_Resize(bytes: *mut *mut ffi::PyObject, size: ffi::Py_ssize_t) -> std::ffi::c_int;
+}
+
+/// One slot of a set's table. A slot that was emptied holds a dummy key whose hash is -1, which no key has.
+#[repr(C)]
+pub(super) struct SetEntry {
+    pub(super) key: *mut ffi::PyObject,
+    pub(super) hash: ffi::Py_hash_t,
+}
+
+/// The type's version tag, which changes with every change to it or to its bases and is never used twice; None where the
+/// type has none at the moment.
+///
+/// # Safety
+/// `ty` is a live type.
+#[inline(always)]
+pub(super) unsafe fn type_version(ty: *mut ffi::PyTypeObject) -> Option<u32> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        #[cfg(not(Py_3_13))]
+        if (*ty).tp_flags & (1 << 19) == 0 {
+            return None;
+        }
+        match (*ty).tp_version_tag {
+            0 => None,
+            tag => Some(tag),
+        }
+    }
+}
+
+/// The magnitude's digits of an exact int (30 bits each, least significant first) and whether it is negative.
+///
+/// # Safety
+/// `int` is a live int.
+#[inline(always)]
+pub(super) unsafe fn long_digits<'a>(int: *mut ffi::PyObject) -> (&'a [u32], bool) {
+    // SAFETY: the caller's promise; the digits of an int never change.
+    unsafe {
+        #[cfg(not(Py_3_12))]
+        let (count, negative) = {
+            let size = (*int.cast::<ffi::PyVarObject>()).ob_size;
+            (size.unsigned_abs(), size < 0)
+        };
+        #[cfg(Py_3_12)]
+        let (count, negative) = {
+            // lv_tag: the sign in the low two bits (0 positive, 1 zero, 2 negative), the count from the fourth bit.
+            let tag = *int.cast::<ffi::PyObject>().add(1).cast::<usize>();
+            (tag >> 3, tag & 3 == 2)
+        };
+        let offset = size_of::<ffi::PyObject>() + size_of::<usize>();
+        let digits = int.cast::<u8>().add(offset).cast::<u32>();
+        (std::slice::from_raw_parts(digits, count), negative)
+    }
+}
+
+/// Whether the object is a PickleBuffer.
+pub(crate) fn is_pickle_buffer(obj: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: comparing addresses; the object is alive.
+    unsafe { ffi::Py_TYPE(obj.as_ptr()) == &raw mut PyPickleBuffer_Type }
+}
+
+/// Whether the object has `__next__`.
+pub(crate) fn is_iterator(obj: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: the object is alive.
+    unsafe { ffi::PyIter_Check(obj.as_ptr()) != 0 }
+}
+
+/// Whether the class was made at run time, and not built into the interpreter.
+pub(crate) fn is_heap_type(class: &Bound<'_, PyType>) -> bool {
+    // SAFETY: the class is alive.
+    unsafe { (*class.as_type_ptr()).tp_flags & ffi::Py_TPFLAGS_HEAPTYPE != 0 }
+}
+
+/// The class's name as error messages of the interpreter have it (`tp_name`).
+pub(crate) fn type_name(class: &Bound<'_, PyType>) -> String {
+    // SAFETY: the class is alive; `tp_name` is a string that ends with a zero byte.
+    unsafe { std::ffi::CStr::from_ptr((*class.as_type_ptr()).tp_name) }.to_string_lossy().chars().take(200).collect()
+}
+
+/// `__import__(name)`, then the module itself and not its package: what `PyImport_Import` does.
+pub(crate) fn import<'py>(name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the name is alive; a new reference or null with an exception comes back.
+    unsafe { Bound::from_owned_ptr_or_err(name.py(), ffi::PyImport_Import(name.as_ptr())) }
+}
+
+/// A method bound to an object.
+pub(crate) fn bind_method<'py>(function: &Bound<'py, PyAny>, to: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: both are alive; a new reference or null with an exception comes back.
+    unsafe { Bound::from_owned_ptr_or_err(to.py(), PyMethod_New(function.as_ptr(), to.as_ptr())) }
+}
+
+/// The function of a method bound to `to`; None if it is something else.
+pub(crate) fn function_bound_to<'py>(method: &Bound<'py, PyAny>, to: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    // SAFETY: all are alive; what the accessors borrow is held by the method, checked to be one.
+    unsafe {
+        if ffi::Py_TYPE(method.as_ptr()) != &raw mut PyMethod_Type || PyMethod_Self(method.as_ptr()) != to.as_ptr() {
+            return None;
+        }
+        Some(Bound::from_borrowed_ptr(to.py(), PyMethod_Function(method.as_ptr())))
+    }
+}
+
+/// Raises the audit event of looking up a global (`pickle.find_class`).
+pub(crate) fn audit_find_class(module: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<()> {
+    // SAFETY: the format asks for two objects, which are alive.
+    let status = unsafe {
+        PySys_Audit(c"pickle.find_class".as_ptr(), c"OO".as_ptr(), module.as_ptr(), name.as_ptr())
+    };
+    if status < 0 { Err(PyErr::fetch(module.py())) } else { Ok(()) }
+}
+
+/// `setattr(object, name, value)`, where `name` need not be a str: then it is the interpreter that complains.
+pub(crate) fn set_attribute(object: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    // SAFETY: all are alive.
+    let status = unsafe { ffi::PyObject_SetAttr(object.as_ptr(), name.as_ptr(), value.as_ptr()) };
+    if status < 0 { Err(PyErr::fetch(object.py())) } else { Ok(()) }
+}

@@ -1,0 +1,220 @@
+//! The pickler's memo: which objects have been written, under which number.
+//!
+//! A table of open addressing keyed by address, hashed from the low bits so that objects allocated one after the other
+//! lie side by side; emptied by counting up a generation. Beside it a log of all remembered objects by number.
+//!
+//! Objects that can be met only once are **logged** without entering the table. Before other code runs (and could find
+//! them by other ways) [`Memo::settle`] enters them and takes a reference to everything, so that addresses stay unique.
+//!
+//! Measured when this was designed: multiplicative hashes lose 2-3x on large graphs, skipping the table gains 10-35% on
+//! middle-sized ones and 2x on large ones.
+
+use std::ptr::NonNull;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use super::object::Obj;
+
+/// Slots of the smallest table; a power of two.
+const SMALLEST: usize = 128;
+/// Slots above which a table is not kept for the next pickle.
+const KEEP: usize = 1 << 15;
+/// The log's mark for an object that is not in the table.
+const LOGGED: usize = 1;
+
+#[derive(Clone, Copy)]
+struct Slot {
+    address: usize,
+    number: u32,
+    generation: u32,
+}
+
+/// Objects written so far.
+pub(crate) struct Memo {
+    slots: Vec<Slot>,
+    generation: u32,
+    /// Slots in use.
+    used: usize,
+    /// Addresses of all objects in the order they were written, some marked [`LOGGED`]; 0 for numbers without object.
+    log: Vec<usize>,
+    /// How much of the log has been settled: is in the table, and holds a reference.
+    settled: usize,
+}
+
+impl Memo {
+    /// An empty memo; nothing is allocated.
+    pub(crate) const fn new() -> Self {
+        Memo { slots: Vec::new(), generation: 1, used: 0, log: Vec::new(), settled: 0 }
+    }
+
+    /// Index of the slot that holds `address`, or of the free one where it would go.
+    #[inline(always)]
+    fn find(&self, address: usize) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = ((address >> 4) ^ (address >> 18)) & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot.generation != self.generation || slot.address == address {
+                return at;
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
+    /// The number under which `obj` was remembered.
+    #[inline(always)]
+    pub(crate) fn get(&self, obj: Obj<'_>) -> Option<usize> {
+        self.number_of(obj.address())
+    }
+
+    /// The number under which the object at `address` was remembered.
+    #[inline(always)]
+    pub(crate) fn number_of(&self, address: usize) -> Option<usize> {
+        if self.used == 0 {
+            return None;
+        }
+        let slot = self.slots[self.find(address)];
+        (slot.generation == self.generation).then_some(slot.number as usize)
+    }
+
+    /// Remembers `obj`; returns its number.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, obj: Obj<'_>) -> usize {
+        let number = self.log.len();
+        self.enter(obj.address(), number);
+        self.log.push(obj.address());
+        number
+    }
+
+    /// Remembers `obj`, which can be met again only after [`Memo::settle`]; returns its number.
+    #[inline(always)]
+    pub(crate) fn log(&mut self, obj: Obj<'_>) -> usize {
+        let number = self.log.len();
+        self.log.push(obj.address() | LOGGED);
+        number
+    }
+
+    /// Uses up a number for something that no one can meet again; returns it.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self) -> usize {
+        let number = self.log.len();
+        self.log.push(0);
+        number
+    }
+
+    #[inline(always)]
+    fn enter(&mut self, address: usize, number: usize) {
+        if self.used * 3 >= self.slots.len() * 2 {
+            self.grow(self.used + 1);
+        }
+        let at = self.find(address);
+        if self.slots[at].generation != self.generation {
+            self.used += 1;
+        }
+        self.slots[at] = Slot { address, number: number as u32, generation: self.generation };
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, entries: usize) {
+        let size = (entries * 2).next_power_of_two().max(SMALLEST);
+        let empty = Slot { address: 0, number: 0, generation: 0 };
+        let old = std::mem::replace(&mut self.slots, vec![empty; size]);
+        for slot in old {
+            if slot.generation == self.generation {
+                let at = self.find(slot.address);
+                self.slots[at] = slot;
+            }
+        }
+    }
+
+    /// Enters logged objects into the table and takes a reference to every object that has none yet. After it other code
+    /// may run. Cheap when called again.
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, py: Python<'_>) {
+        if self.settled < self.log.len() {
+            self.settle_rest(py);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_rest(&mut self, _py: Python<'_>) {
+        for number in self.settled..self.log.len() {
+            let marked = self.log[number];
+            let address = marked & !LOGGED;
+            if marked & LOGGED != 0 {
+                self.log[number] = address;
+                self.enter(address, number);
+            }
+            if address != 0 {
+                // SAFETY: an address in the log that is not settled belongs to an object that was alive when it was
+                // written, and nothing has run since that could have freed it.
+                unsafe { ffi::Py_INCREF(address as *mut ffi::PyObject) };
+            }
+        }
+        self.settled = self.log.len();
+    }
+
+    /// Forgets everything. Objects whose last reference was the memo's are freed, which may run code; the memo is
+    /// consistent before that happens.
+    pub(crate) fn clear(&mut self, _py: Python<'_>) {
+        let mut log = std::mem::take(&mut self.log);
+        let settled = std::mem::take(&mut self.settled);
+        self.used = 0;
+        if self.slots.len() > KEEP {
+            self.slots = Vec::new();
+        }
+        match self.generation.checked_add(1) {
+            Some(next) => self.generation = next,
+            None => (self.generation, self.slots) = (1, Vec::new()),
+        }
+        for &address in &log[..settled] {
+            if let Some(object) = NonNull::new(address as *mut ffi::PyObject) {
+                // SAFETY: settled entries own a reference each, which is given up exactly once: the log was taken out.
+                unsafe { ffi::Py_DECREF(object.as_ptr()) };
+            }
+        }
+        // Keep the allocation, unless code that ran above has started a log of its own.
+        if self.log.capacity() == 0 && log.capacity() <= KEEP {
+            log.clear();
+            self.log = log;
+        }
+    }
+
+    /// All remembered objects with their numbers, for `Pickler.memo`. Settles first.
+    pub(crate) fn entries<'py>(&mut self, py: Python<'py>) -> Vec<(usize, Bound<'py, PyAny>)> {
+        self.settle(py);
+        let live = self.slots.iter().filter(|slot| slot.generation == self.generation);
+        let live = live.take(if self.used == 0 { 0 } else { usize::MAX });
+        // SAFETY: all entries are settled, so the objects are alive.
+        live.map(|slot| (slot.number as usize, unsafe {
+            Bound::from_borrowed_ptr(py, slot.address as *mut ffi::PyObject)
+        }))
+        .collect()
+    }
+
+    /// Remembers `object` under a number of the caller's choice; the memo holds a reference. Settles first.
+    pub(crate) fn insert(&mut self, object: Bound<'_, PyAny>, number: u32) {
+        self.settle(object.py());
+        let address = object.as_ptr() as usize;
+        if self.number_of(address).is_some() {
+            let at = self.find(address);
+            self.slots[at].number = number;
+            return;
+        }
+        self.enter(address, number as usize);
+        self.log.push(address);
+        self.settled = self.log.len();
+        std::mem::forget(object);
+    }
+}
+
+impl Drop for Memo {
+    fn drop(&mut self) {
+        if self.settled > 0 {
+            // Without an interpreter there is nothing left to give references back to.
+            let _ = Python::try_attach(|py| self.clear(py));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Hooks that users give a Pickler or Unpickler: attributes or methods of a subclass.
+
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+
+use crate::ffi::compat;
+
+/// A hook: something callable, or the function of a method of the pickler itself, kept apart so as not to form a cycle.
+pub(crate) enum Hook {
+    /// Anything callable.
+    Callable(Py<PyAny>),
+    /// The function of a method.
+    Method(Py<PyAny>),
+}
+
+impl Hook {
+    /// The hook that was found as an attribute of `owner`.
+    pub(crate) fn of(found: Bound<'_, PyAny>, owner: &Bound<'_, PyAny>) -> Self {
+        match compat::function_bound_to(&found, owner) {
+            Some(function) => Hook::Method(function.unbind()),
+            None => Hook::Callable(found.unbind()),
+        }
+    }
+
+    /// The hook, ready to be called.
+    pub(crate) fn bound<'py>(&self, owner: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Hook::Callable(hook) => Ok(hook.bind(owner.py()).clone()),
+            Hook::Method(function) => compat::bind_method(function.bind(owner.py()), owner),
+        }
+    }
+
+    /// For the cyclic collector.
+    pub(crate) fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let (Hook::Callable(held) | Hook::Method(held)) = self;
+        visit.call(held)
+    }
+
+    /// The same hook once more.
+    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
+        match self {
+            Hook::Callable(hook) => Hook::Callable(hook.clone_ref(py)),
+            Hook::Method(function) => Hook::Method(function.clone_ref(py)),
+        }
+    }
+}

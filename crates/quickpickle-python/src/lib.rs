@@ -1,0 +1,29 @@
+//! The extension module `quickpickle._native`: a table of what Python sees.
+
+mod api;
+mod ffi;
+mod hook;
+mod options;
+mod pickler;
+mod python_types;
+mod unpickler;
+
+use pyo3::prelude::*;
+
+/// Implementation of quickpickle; use the names in `quickpickle`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::api::{dump, dumps, load, loads};
+    #[pymodule_export]
+    use super::pickler::{Pickler, PicklerMemo, no_persistent_id};
+    #[pymodule_export]
+    use super::unpickler::{Unpickler, UnpicklerMemo, no_persistent_load};
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::ffi::instance::check_layout(module.py())?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

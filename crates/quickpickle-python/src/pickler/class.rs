@@ -1,0 +1,325 @@
+//! The Pickler class: settings, hooks, memo, dump.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::ffi::compat;
+use crate::hook::Hook;
+use crate::options;
+use crate::python_types::pickling_error;
+
+use super::engine::{Engine, Settings};
+
+/// What `__init__` was given, and attributes.
+#[derive(Default)]
+struct Config {
+    protocol: u8,
+    fix_imports: bool,
+    write: Option<Py<PyAny>>,
+    buffer_callback: Option<Py<PyAny>>,
+    persistent_id: Option<Hook>,
+    dispatch_table: Option<Py<PyAny>>,
+}
+
+/// Writes pickles to a file; as pickle.Pickler.
+///
+/// file: has a write() method that takes one bytes argument.
+/// protocol: 0 to 5, negative for the highest; None for pickle.DEFAULT_PROTOCOL.
+/// fix_imports: map names to Python 2's where protocol is below 3.
+/// buffer_callback: called with each PickleBuffer; a false result leaves it out of the pickle (protocol 5).
+#[pyclass(subclass, weakref, module = "quickpickle", name = "Pickler", frozen)]
+pub(crate) struct Pickler {
+    config: Mutex<Config>,
+    /// None while a dump is running.
+    engine: Mutex<Option<Box<Engine>>>,
+    fast: AtomicI32,
+    bin: AtomicI32,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn in_use() -> PyErr {
+    PyRuntimeError::new_err("Pickler object is already used")
+}
+
+#[pymethods]
+impl Pickler {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+        Pickler {
+            config: Mutex::default(),
+            engine: Mutex::new(Some(Engine::new())),
+            fast: AtomicI32::new(0),
+            bin: AtomicI32::new(0),
+        }
+    }
+
+    #[pyo3(signature = (file, protocol=None, fix_imports=true, buffer_callback=None))]
+    fn __init__(
+        slf: &Bound<'_, Self>,
+        file: &Bound<'_, PyAny>,
+        protocol: Option<&Bound<'_, PyAny>>,
+        fix_imports: bool,
+        buffer_callback: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let this = slf.get();
+        let protocol = options::protocol(protocol)?;
+        let write = file
+            .getattr_opt(intern!(py, "write"))?
+            .ok_or_else(|| PyTypeError::new_err("file must have a 'write' attribute"))?;
+        let buffer_callback = options::buffer_callback(buffer_callback, protocol)?;
+        let mut engine = this.take_engine()?;
+        engine.forget(py);
+        this.put_engine(engine);
+        this.fast.store(0, Ordering::Relaxed);
+        this.bin.store(i32::from(protocol > 0), Ordering::Relaxed);
+        let config = Config {
+            protocol,
+            fix_imports,
+            write: Some(write.unbind()),
+            buffer_callback: buffer_callback.map(Bound::unbind),
+            ..Config::default()
+        };
+        let old = std::mem::replace(&mut *locked(&this.config), config);
+        drop(old);
+        let own = slf.as_any();
+        let hook = own.getattr_opt(intern!(py, "persistent_id"))?;
+        let hook = hook.filter(|hook| !is_no_persistent_id(hook)).map(|hook| Hook::of(hook, own));
+        let table = own.getattr_opt(intern!(py, "dispatch_table"))?.map(Bound::unbind);
+        let mut config = locked(&this.config);
+        config.persistent_id = hook;
+        config.dispatch_table = table;
+        Ok(())
+    }
+
+    /// Write a pickled representation of obj to the open file.
+    #[pyo3(signature = (obj, /))]
+    fn dump(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = slf.py();
+        let this = slf.get();
+        let own = slf.as_any();
+        let mut settings = {
+            let config = locked(&this.config);
+            let Some(write) = &config.write else {
+                let class = compat::type_name(&own.get_type());
+                let message = format!("Pickler.__init__() was not called by {class}.__init__()");
+                return Err(pickling_error(py, message));
+            };
+            Settings {
+                protocol: config.protocol,
+                fix_imports: config.fix_imports,
+                fast: this.fast.load(Ordering::Relaxed) != 0,
+                write: Some(write.clone_ref(py)),
+                buffer_callback: config.buffer_callback.as_ref().map(|hook| hook.clone_ref(py)),
+                persistent_id: config.persistent_id.as_ref().map(|hook| hook.bound(own)).transpose()?.map(Bound::unbind),
+                reducer_override: None,
+                dispatch_table: config.dispatch_table.as_ref().map(|table| table.clone_ref(py)),
+            }
+        };
+        // `bin` says whether protocols 0 and 1 write text or binary.
+        if settings.protocol <= 1 {
+            settings.protocol = u8::from(this.bin.load(Ordering::Relaxed) != 0);
+        }
+        settings.reducer_override = own.getattr_opt(intern!(py, "reducer_override"))?.map(Bound::unbind);
+        let mut engine = this.take_engine()?;
+        let written = engine.dump(obj, &settings).and_then(|()| engine.flush(py, &settings));
+        engine.keep_memo(py);
+        this.put_engine(engine);
+        written
+    }
+
+    /// Forget which objects have been written, so that the next pickle stands by itself.
+    fn clear_memo(&self, py: Python<'_>) -> PyResult<()> {
+        let mut engine = self.take_engine()?;
+        engine.forget(py);
+        self.put_engine(engine);
+        Ok(())
+    }
+
+    /// int: whether protocols 0 and 1 are written in binary
+    #[getter]
+    fn get_bin(&self) -> i32 {
+        self.bin.load(Ordering::Relaxed)
+    }
+
+    #[setter]
+    fn set_bin(&self, value: i32) {
+        self.bin.store(value, Ordering::Relaxed);
+    }
+
+    /// int: nonzero to write without remembering what has been written; such pickles are larger and cannot be recursive
+    #[getter]
+    fn get_fast(&self) -> i32 {
+        self.fast.load(Ordering::Relaxed)
+    }
+
+    #[setter]
+    fn set_fast(&self, value: i32) {
+        self.fast.store(value, Ordering::Relaxed);
+    }
+
+    /// mapping: reducers by class, in place of copyreg's; unset at first
+    #[getter]
+    fn get_dispatch_table(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let config = locked(&self.config);
+        let table = config.dispatch_table.as_ref().map(|table| table.clone_ref(py));
+        table.ok_or_else(|| PyAttributeError::new_err("dispatch_table"))
+    }
+
+    #[setter]
+    fn set_dispatch_table(&self, value: Py<PyAny>) {
+        let old = locked(&self.config).dispatch_table.replace(value);
+        drop(old);
+    }
+
+    #[deleter]
+    fn delete_dispatch_table(&self) -> PyResult<()> {
+        let old = locked(&self.config).dispatch_table.take();
+        old.map(drop).ok_or_else(|| PyAttributeError::new_err("dispatch_table"))
+    }
+
+    /// callable: given an object, its persistent id, or None to write the object itself
+    #[getter]
+    fn get_persistent_id<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let hook = locked(&slf.get().config).persistent_id.as_ref().map(|hook| hook.clone_ref(py));
+        match hook {
+            Some(hook) => hook.bound(slf.as_any()),
+            None if cfg!(Py_3_13) => py.import("quickpickle._native")?.getattr("_no_persistent_id"),
+            None => Err(PyAttributeError::new_err("persistent_id")),
+        }
+    }
+
+    #[setter]
+    fn set_persistent_id(slf: &Bound<'_, Self>, value: Bound<'_, PyAny>) -> PyResult<()> {
+        if !value.is_callable() {
+            return Err(PyTypeError::new_err("persistent_id must be a callable taking one argument"));
+        }
+        let hook = Hook::of(value, slf.as_any());
+        let old = locked(&slf.get().config).persistent_id.replace(hook);
+        drop(old);
+        Ok(())
+    }
+
+    /// PicklerMemo: the objects written so far, by id
+    #[getter]
+    fn get_memo(slf: &Bound<'_, Self>) -> PicklerMemo {
+        PicklerMemo { pickler: slf.clone().unbind() }
+    }
+
+    #[setter]
+    fn set_memo(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let mut entries = Vec::new();
+        if let Ok(other) = value.cast::<PicklerMemo>() {
+            let other = other.get().pickler.bind(py).clone();
+            let mut engine = other.get().take_engine()?;
+            entries = engine.memo().entries(py);
+            other.get().put_engine(engine);
+        } else if let Ok(dict) = value.cast::<PyDict>() {
+            for (_, entry) in dict.iter() {
+                let pair = entry.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
+                let pair = pair.ok_or_else(|| PyTypeError::new_err("'memo' values must be 2-item tuples"))?;
+                entries.push((pair.get_item(0)?.extract::<isize>()? as usize, pair.get_item(1)?));
+            }
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "'memo' attribute must be a PicklerMemoProxy object or dict, not {}",
+                compat::type_name(&value.get_type())
+            )));
+        }
+        let mut engine = self.take_engine()?;
+        engine.forget(py);
+        entries.sort_by_key(|&(number, _)| number);
+        for (number, object) in entries {
+            engine.memo().insert(object, number as u32);
+        }
+        self.put_engine(engine);
+        Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(config) = self.config.try_lock() else { return Ok(()) };
+        visit.call(&config.write)?;
+        visit.call(&config.buffer_callback)?;
+        visit.call(&config.dispatch_table)?;
+        config.persistent_id.as_ref().map_or(Ok(()), |hook| hook.visit(&visit))
+    }
+
+    fn __clear__(&self) {
+        let old = self.config.try_lock().map(|mut config| std::mem::take(&mut *config));
+        drop(old);
+    }
+}
+
+impl Pickler {
+    /// Takes the engine out, so that nothing that runs meanwhile can use it.
+    fn take_engine(&self) -> PyResult<Box<Engine>> {
+        locked(&self.engine).take().ok_or_else(in_use)
+    }
+
+    fn put_engine(&self, engine: Box<Engine>) {
+        *locked(&self.engine) = Some(engine);
+    }
+}
+
+/// The memo of a Pickler.
+#[pyclass(module = "quickpickle", frozen)]
+pub(crate) struct PicklerMemo {
+    pickler: Py<Pickler>,
+}
+
+#[pymethods]
+impl PicklerMemo {
+    /// Remove all items from memo.
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        self.pickler.get().clear_memo(py)
+    }
+
+    /// Copy the memo to a new dict: id of an object -> (its number, the object).
+    fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let pickler = self.pickler.get();
+        let mut engine = pickler.take_engine()?;
+        let entries = engine.memo().entries(py);
+        pickler.put_engine(engine);
+        let copy = PyDict::new(py);
+        for (number, object) in entries {
+            copy.set_item(object.as_ptr() as usize, (number, object))?;
+        }
+        Ok(copy)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (py.get_type::<PyDict>(), (self.copy(py)?,)).into_pyobject(py)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.pickler)
+    }
+}
+
+/// What `Pickler.persistent_id` is where none is set, since 3.13.
+#[pyfunction(name = "_no_persistent_id")]
+#[pyo3(signature = (obj, /))]
+pub(crate) fn no_persistent_id(obj: &Bound<'_, PyAny>) {
+    let _ = obj;
+}
+
+fn is_no_persistent_id(hook: &Bound<'_, PyAny>) -> bool {
+    let py = hook.py();
+    cfg!(Py_3_13)
+        && py
+            .import("quickpickle._native")
+            .and_then(|module| module.getattr("_no_persistent_id"))
+            .is_ok_and(|default| default.is(hook))
+}

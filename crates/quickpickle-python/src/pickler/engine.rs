@@ -1,0 +1,418 @@
+//! The engine of the pickler: its state, and the loop that walks, answers what the walk asks for, and walks on.
+//!
+//! Between two walks Python runs. Before it does, [`Engine::settle`] takes references to all that the walk will look at
+//! again; that is the one place where the borrowed pointers of quiet sections are made to last.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+
+use pyo3::exceptions::{PyOverflowError, PyRecursionError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyIterator, PyTuple};
+use quickpickle_format::Writer;
+
+use crate::ffi::bytes::GrowingBytes;
+use crate::ffi::memo::Memo;
+use crate::ffi::object::{Anchor, Obj, quiet};
+
+use super::frame::Frame;
+use super::plan::{Items, Plan, Step};
+use super::verdict::Verdicts;
+use super::walk::{Ask, Fault};
+
+/// Containers that may be open at a time. One level of an object costs up to four: itself, its state, a list in that, and
+/// what the list holds.
+pub(crate) const MAX_DEPTH: usize = 4_000_000;
+
+/// Where opcodes are written.
+pub(super) type Output = Writer<GrowingBytes>;
+
+/// What a dump is asked to do; the hooks of a Pickler.
+#[derive(Default)]
+pub(crate) struct Settings {
+    /// Protocol, 0 to 5.
+    pub(crate) protocol: u8,
+    /// Whether names are mapped to Python 2's in protocols below 3.
+    pub(crate) fix_imports: bool,
+    /// Whether nothing is remembered.
+    pub(crate) fast: bool,
+    /// `file.write`, where the pickle goes to a file.
+    pub(crate) write: Option<Py<PyAny>>,
+    /// `buffer_callback`.
+    pub(crate) buffer_callback: Option<Py<PyAny>>,
+    /// `persistent_id`.
+    pub(crate) persistent_id: Option<Py<PyAny>>,
+    /// `reducer_override`.
+    pub(crate) reducer_override: Option<Py<PyAny>>,
+    /// The Pickler's own `dispatch_table`.
+    pub(crate) dispatch_table: Option<Py<PyAny>>,
+}
+
+/// State of a pickler; reused from dump to dump.
+pub(crate) struct Engine {
+    pub(super) out: Output,
+    pub(super) memo: Memo,
+    frames: Vec<Frame>,
+    /// Frames below this have references taken for them.
+    kept_frames: usize,
+    /// References taken for frames, until the end of the dump.
+    keep: Vec<Py<PyAny>>,
+    /// How many containers are open that could be met again but are not remembered yet. Only while there are none can
+    /// an object with a single reference be met only once.
+    pub(super) open: usize,
+    /// What to begin with when walking on.
+    pub(super) next: Option<Anchor>,
+    /// Whether `next` is held by more than its references tell.
+    pub(super) next_is_shared: bool,
+    /// Whether `next` is not to be asked for its persistent id.
+    pub(super) has_no_persistent_id: bool,
+    /// Plans worked off, to be dropped outside of the walk.
+    pub(super) spent: Vec<Box<Plan>>,
+    /// Objects to be dropped outside of the walk.
+    pub(super) spent_objects: Vec<Py<PyAny>>,
+    pub(super) verdicts: Verdicts,
+    /// Counts dumps and runs of other code.
+    pub(super) epoch: u64,
+    /// Ends of complete frames that wait to be written to the file.
+    pub(super) cuts: Vec<usize>,
+    pub(super) to_file: bool,
+    pub(super) fast: bool,
+    pub(super) asks_persistent_id: bool,
+    /// Whether instances always go to a hook first.
+    pub(super) overrides_reducers: bool,
+    /// In fast mode: addresses of lists and dicts being written.
+    inside: HashSet<usize>,
+}
+
+impl Engine {
+    /// An engine without any memory of its own yet.
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(Engine {
+            out: Writer::new(GrowingBytes::new(), 0),
+            memo: Memo::new(),
+            frames: Vec::new(),
+            kept_frames: 0,
+            keep: Vec::new(),
+            open: 0,
+            next: None,
+            next_is_shared: false,
+            has_no_persistent_id: false,
+            spent: Vec::new(),
+            spent_objects: Vec::new(),
+            verdicts: Verdicts::new(),
+            epoch: 0,
+            cuts: Vec::new(),
+            to_file: false,
+            fast: false,
+            asks_persistent_id: false,
+            overrides_reducers: false,
+            inside: HashSet::new(),
+        })
+    }
+
+    /// Writes `obj`. The bytes are in the output after, up to what has been written to the file.
+    pub(crate) fn dump(&mut self, obj: &Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
+        let py = obj.py();
+        self.to_file = settings.write.is_some();
+        self.fast = settings.fast;
+        self.asks_persistent_id = settings.persistent_id.is_some();
+        self.overrides_reducers = settings.reducer_override.is_some();
+        self.epoch += 1;
+        self.out.restart(settings.protocol);
+        // A reference beside the caller's, so that the root is always remembered: the caller's need not be counted.
+        let root = obj.clone();
+        let written = self.run(&root, settings);
+        if written.is_ok() {
+            self.out.end();
+        }
+        self.rest(py);
+        written
+    }
+
+    fn run(&mut self, root: &Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
+        let py = root.py();
+        self.next = Some(Anchor::of(root));
+        loop {
+            match quiet(py, |q| self.walk(q)) {
+                Ask::Finished => return Ok(()),
+                ask => {
+                    // First of all: what settling drops may run code that takes the object out of its container.
+                    let _held = ask.anchor().map(|anchor| anchor.pin(py));
+                    self.settle(py);
+                    self.answer(py, ask, settings)?;
+                }
+            }
+        }
+    }
+
+    /// Drops what the dump leaves behind. The memo stays, holding references.
+    fn rest(&mut self, py: Python<'_>) {
+        self.next = None;
+        self.next_is_shared = false;
+        self.has_no_persistent_id = false;
+        self.open = 0;
+        self.inside.clear();
+        self.cuts.clear();
+        self.kept_frames = 0;
+        if self.frames.is_empty() && self.spent.is_empty() && self.keep.is_empty() && self.spent_objects.is_empty() {
+            return;
+        }
+        // Settled before anything is dropped: a freed object's address must not stay in the memo.
+        self.memo.settle(py);
+        let frames = std::mem::take(&mut self.frames);
+        let spent = std::mem::take(&mut self.spent);
+        let objects = std::mem::take(&mut self.spent_objects);
+        let keep = std::mem::take(&mut self.keep);
+        drop((frames, spent, objects, keep));
+    }
+
+    /// Makes the memo last beyond the dump.
+    pub(crate) fn keep_memo(&mut self, py: Python<'_>) {
+        self.memo.settle(py);
+        self.out.sink_mut().shrink();
+    }
+
+    /// Empties the memo.
+    pub(crate) fn forget(&mut self, py: Python<'_>) {
+        self.memo.clear(py);
+    }
+
+    /// Takes references to all that the walk will look at again; drops what it is done with.
+    pub(super) fn settle(&mut self, py: Python<'_>) {
+        self.memo.settle(py);
+        for frame in &mut self.frames[self.kept_frames..] {
+            frame.anchors(|anchor| self.keep.push(anchor.pin(py).unbind()));
+            // Other code could make it reachable by a second way.
+            if let Frame::Tuple(super::frame::TupleFrame { sole, .. })
+            | Frame::FrozenSet(super::frame::FrozenSetFrame { sole, .. }) = frame
+                && *sole
+            {
+                *sole = false;
+                self.open += 1;
+            }
+        }
+        self.kept_frames = self.frames.len();
+        if let Some(next) = self.next {
+            self.keep.push(next.pin(py).unbind());
+        }
+        if !self.spent.is_empty() {
+            drop(std::mem::take(&mut self.spent));
+        }
+        if !self.spent_objects.is_empty() {
+            drop(std::mem::take(&mut self.spent_objects));
+        }
+    }
+
+    fn answer(&mut self, py: Python<'_>, ask: Ask, settings: &Settings) -> PyResult<()> {
+        match ask {
+            Ask::Finished => Ok(()),
+            Ask::Flush => self.flush_cuts(py, settings),
+            Ask::Payload(obj) => self.save_payload(obj.pin(py), settings),
+            Ask::Reduce(obj) => self.reduce(obj.pin(py), settings),
+            Ask::Judge(obj) => {
+                let obj = obj.pin(py);
+                let table = settings.dispatch_table.as_ref().map(|table| table.bind(py));
+                if self.verdicts.judge(&obj.get_type(), table, self.epoch)? {
+                    self.begin_with(obj);
+                    Ok(())
+                } else {
+                    self.reduce(obj, settings)
+                }
+            }
+            Ask::Instance(obj) => {
+                let obj = obj.pin(py);
+                let class = obj.get_type().into_any().unbind();
+                self.plan(vec![Step::Save(class), Step::Instance(obj.unbind())], true)
+            }
+            Ask::PersistentId(obj) => self.persistent_id(obj.pin(py), settings),
+            Ask::NextItem => self.next_item(py),
+            Ask::Fail(fault) => Err(fault_error(py, fault)),
+        }
+    }
+
+    /// Goes on with an object, which is kept until the end of the dump.
+    pub(super) fn begin_with(&mut self, obj: Bound<'_, PyAny>) {
+        self.next = Some(Anchor::of(&obj));
+        self.keep.push(obj.unbind());
+    }
+
+    /// Puts a plan on top, to be worked off next.
+    pub(super) fn plan(&mut self, steps: Vec<Step>, unremembered: bool) -> PyResult<()> {
+        self.open += usize::from(unremembered);
+        if self.push(Frame::Plan(Box::new(Plan::new(steps, unremembered)))) {
+            return Ok(());
+        }
+        Err(too_deep())
+    }
+
+    /// Puts a frame on top; false where there are too many.
+    #[inline(always)]
+    pub(super) fn push(&mut self, frame: Frame) -> bool {
+        self.frames.push(frame);
+        self.frames.len() <= MAX_DEPTH
+    }
+
+    /// Takes the frame on top.
+    #[inline(always)]
+    pub(super) fn pop(&mut self) -> Option<Frame> {
+        let frame = self.frames.pop();
+        self.kept_frames = self.kept_frames.min(self.frames.len());
+        frame
+    }
+
+    /// In fast mode: notes that a list or dict is being written; false if it is inside itself.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, obj: Obj<'_>) -> bool {
+        !self.fast || self.inside.insert(obj.address())
+    }
+
+    /// Undoes [`Engine::enter`].
+    #[inline(always)]
+    pub(super) fn leave(&mut self, obj: Obj<'_>) {
+        if self.fast {
+            self.inside.remove(&obj.address());
+        }
+    }
+
+    /// Other code may have run: what was found out about classes is to be checked again.
+    pub(super) fn exposed(&mut self) {
+        self.epoch += 1;
+    }
+
+    /// Fetches for the iterator of the plan on top: the first two items of a batch, or one more.
+    fn next_item(&mut self, py: Python<'_>) -> PyResult<()> {
+        self.exposed();
+        let Some(Frame::Plan(mut plan)) = self.pop() else { return Ok(()) };
+        let at = plan.at;
+        let fetched = match &mut plan.steps[at] {
+            Step::ListItems(items) => fetch(py, items, false),
+            Step::DictItems(items) => fetch(py, items, true),
+            _ => Ok(()),
+        };
+        self.push(Frame::Plan(plan));
+        fetched
+    }
+
+    fn persistent_id(&mut self, obj: Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
+        let py = obj.py();
+        let Some(hook) = &settings.persistent_id else { return Ok(()) };
+        self.exposed();
+        let id = hook.bind(py).call1((&obj,))?;
+        if id.is_none() {
+            self.has_no_persistent_id = true;
+            self.begin_with(obj);
+            return Ok(());
+        }
+        use quickpickle_format::opcode::byte;
+        if settings.protocol >= 1 {
+            return self.plan(vec![Step::SaveAsIs(id.unbind()), Step::Opcode(byte::BINPERSID)], false);
+        }
+        let text = id.str()?;
+        let text = text.to_str().ok().filter(|text| text.is_ascii()).ok_or_else(|| {
+            crate::python_types::pickling_error(py, "persistent IDs in protocol 0 must be ASCII strings")
+        })?;
+        self.out.line(byte::PERSID, text.as_bytes());
+        Ok(())
+    }
+
+    /// Writes complete frames to the file, one call for each.
+    fn flush_cuts(&mut self, py: Python<'_>, settings: &Settings) -> PyResult<()> {
+        let mut from = 0;
+        for to in std::mem::take(&mut self.cuts) {
+            let frame = PyBytes::new(py, &self.out.sink().as_slice()[from..to]);
+            from = to;
+            self.write(frame.as_any(), settings)?;
+        }
+        self.out.drop_front(from);
+        Ok(())
+    }
+
+    /// Writes all that is buffered to the file. No frame may be open.
+    pub(crate) fn flush(&mut self, py: Python<'_>, settings: &Settings) -> PyResult<()> {
+        self.flush_cuts(py, settings)?;
+        let rest = self.out.sink_mut().take(py)?;
+        self.write(rest.as_any(), settings)
+    }
+
+    /// Calls the file's `write`.
+    pub(super) fn write(&mut self, data: &Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
+        if let Some(write) = &settings.write {
+            self.exposed();
+            write.bind(data.py()).call1((data,))?;
+        }
+        Ok(())
+    }
+
+    /// The bytes written, where they did not go to a file.
+    pub(crate) fn take_bytes<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.out.sink_mut().take(py)
+    }
+
+    /// The memo, for `Pickler.memo`.
+    pub(crate) fn memo(&mut self) -> &mut Memo {
+        &mut self.memo
+    }
+}
+
+fn fetch(py: Python<'_>, items: &mut Items, pairs: bool) -> PyResult<()> {
+    let mut iterator = items.iterator.bind(py).cast::<PyIterator>()?.clone();
+    let mut next = || -> PyResult<Option<Py<PyAny>>> {
+        let Some(item) = iterator.next().transpose()? else { return Ok(None) };
+        if !pairs || item.is_exact_instance_of::<PyTuple>() && item.len()? == 2 {
+            return Ok(Some(item.unbind()));
+        }
+        match item.cast::<PyTuple>() {
+            Ok(pair) if pair.len() == 2 => {
+                Ok(Some(PyTuple::new(py, [pair.get_item(0)?, pair.get_item(1)?])?.into_any().unbind()))
+            }
+            _ => Err(PyTypeError::new_err("dict items iterator must return 2-tuples")),
+        }
+    };
+    let current = next()?;
+    if current.is_none() {
+        items.ended = true;
+        return Ok(());
+    }
+    // A lone item is written without MARK: look whether there is a second. Protocol 0 knows no batches.
+    if items.in_batch == 0 && !items.single {
+        items.ahead = next()?;
+        items.single = items.ahead.is_none();
+    }
+    items.current = current;
+    Ok(())
+}
+
+fn too_deep() -> PyErr {
+    PyRecursionError::new_err(format!("maximum depth of {MAX_DEPTH} exceeded while pickling an object"))
+}
+
+fn fault_error(py: Python<'_>, fault: Fault) -> PyErr {
+    match fault {
+        Fault::DictChanged => PyRuntimeError::new_err("dictionary changed size during iteration"),
+        Fault::SetChanged => PyRuntimeError::new_err("set changed size during iteration"),
+        Fault::TooDeep => too_deep(),
+        Fault::Cyclic(obj) => {
+            let obj = obj.pin(py);
+            PyValueError::new_err(format!(
+                "fast mode: can't pickle cyclic objects including object type {} at {:p}",
+                obj.get_type().qualname().map(|name| name.to_string()).unwrap_or_default(),
+                obj.as_ptr()
+            ))
+        }
+    }
+}
+
+thread_local! {
+    static SPARE: Cell<Option<Box<Engine>>> = const { Cell::new(None) };
+}
+
+/// Runs `body` with an engine whose memo is empty, reusing the thread's spare one.
+pub(crate) fn with_engine<R>(py: Python<'_>, body: impl FnOnce(&mut Engine) -> PyResult<R>) -> PyResult<R> {
+    // Taken out of its place while in use: what `body` calls may get here again.
+    let mut engine = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_else(Engine::new);
+    let result = body(&mut engine);
+    engine.forget(py);
+    engine.out.sink_mut().shrink();
+    let _ = SPARE.try_with(|spare| spare.set(Some(engine)));
+    result
+}

@@ -1,0 +1,280 @@
+//! Classes and functions by name: which module an object says it is in, whether it is found there, how that is written.
+
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyUnicodeEncodeError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
+use quickpickle_format::opcode::byte;
+
+use crate::ffi::compat;
+use crate::python_types::{library, loaded_module, pickling_error};
+
+use super::engine::{Engine, Settings};
+use super::plan::Step;
+
+impl Engine {
+    /// Saves `obj` by the name it has, or that a reducer gave it.
+    pub(super) fn save_global(
+        &mut self,
+        obj: &Bound<'_, PyAny>,
+        name: Option<&Bound<'_, PyString>>,
+        settings: &Settings,
+    ) -> PyResult<()> {
+        let py = obj.py();
+        let found = find(obj, name)?;
+        let library = library(py)?;
+        if settings.protocol >= 2
+            && let Some(code) = library.extension_registry.bind(py).get_item((&found.module_name, &found.name))?
+        {
+            let code = extension_code(obj, &code)?;
+            self.out.extension(code);
+            return Ok(());
+        }
+        let nested = !found.parent.is(&found.module);
+        if settings.protocol >= 4 {
+            return self.plan(
+                vec![
+                    Step::Save(found.module_name.unbind()),
+                    Step::Save(if nested { found.name } else { found.last }.unbind()),
+                    Step::Opcode(byte::STACK_GLOBAL),
+                    Step::RememberName(obj.clone().unbind()),
+                ],
+                false,
+            );
+        }
+        if nested {
+            let value = (library.getattr.bind(py), (found.parent, found.last)).into_pyobject(py)?;
+            self.plan(vec![Step::RememberName(obj.clone().unbind())], false)?;
+            return self.plan_reduce(&value, None, settings);
+        }
+        let (mut module_name, mut name) = (found.module_name, found.last.into_any());
+        if settings.protocol < 3 && settings.fix_imports {
+            (module_name, name) = python2_names(module_name, name)?;
+        }
+        let mut line = vec![byte::GLOBAL];
+        for (what, text) in [("module", &module_name), ("global", &name)] {
+            let encoding = if settings.protocol == 3 { intern!(py, "utf-8") } else { intern!(py, "ascii") };
+            let encoded = text.call_method1(intern!(py, "encode"), (encoding,)).map_err(|error| {
+                if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
+                    return error;
+                }
+                let message =
+                    format!("can't pickle {what} identifier '{text}' using pickle protocol {}", settings.protocol);
+                pickling_error(py, message)
+            })?;
+            line.extend_from_slice(encoded.extract()?);
+            line.push(b'\n');
+        }
+        self.plan(vec![Step::Write(line), Step::RememberName(obj.clone().unbind())], false)
+    }
+}
+
+/// An object found under the name it claims.
+struct Found<'py> {
+    module_name: Bound<'py, PyAny>,
+    module: Bound<'py, PyAny>,
+    /// What holds it: the module, or a class in it.
+    parent: Bound<'py, PyAny>,
+    /// Its whole name, dotted for nested classes.
+    name: Bound<'py, PyAny>,
+    /// The part of its name after the last dot.
+    last: Bound<'py, PyAny>,
+}
+
+fn find<'py>(obj: &Bound<'py, PyAny>, name: Option<&Bound<'py, PyString>>) -> PyResult<Found<'py>> {
+    let py = obj.py();
+    let name = match name {
+        Some(name) => name.clone().into_any(),
+        None => match obj.getattr_opt(intern!(py, "__qualname__"))? {
+            Some(name) => name,
+            None => obj.getattr(intern!(py, "__name__"))?,
+        },
+    };
+    let path = dotted_path(obj, &name)?;
+    let module_name = which_module(obj, &path)?;
+    let module = import(obj, &name, &module_name)?;
+    let mut parent = module.clone();
+    let mut found = module.clone();
+    for part in &path {
+        let next = match found.getattr_opt(part) {
+            Ok(Some(next)) => next,
+            Ok(None) => return Err(not_found(obj, &name, &module_name, &found, part)),
+            Err(error) => return Err(lookup_failed(obj, &name, &module_name, error)),
+        };
+        parent = std::mem::replace(&mut found, next);
+    }
+    if !found.is(obj) {
+        let message = format!("Can't pickle {}: it's not the same object as {module_name}.{name}", obj.repr()?);
+        return Err(pickling_error(py, message));
+    }
+    let last = path.last().map_or_else(|| name.clone(), |last| last.clone().into_any());
+    Ok(Found { module_name, module, parent, name, last })
+}
+
+/// The parts of a dotted name; functions inside functions have none.
+fn dotted_path<'py>(obj: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyString>>> {
+    let py = obj.py();
+    let text = name.cast::<PyString>()?;
+    // Without a dot the name is its own path; keeping the object keeps its identity, and with it the memo's.
+    let Ok(utf8) = text.to_str() else { return Ok(vec![text.clone()]) };
+    if !utf8.contains('.') && utf8 != "<locals>" {
+        return Ok(vec![text.clone()]);
+    }
+    let parts: Vec<_> = utf8.split('.').collect();
+    if parts.contains(&"<locals>") {
+        return Err(local_object(obj, name)?);
+    }
+    Ok(parts.into_iter().map(|part| PyString::new(py, part)).collect())
+}
+
+/// The module an object says it is in, or one of `sys.modules` in which it is found.
+fn which_module<'py>(obj: &Bound<'py, PyAny>, path: &[Bound<'py, PyString>]) -> PyResult<Bound<'py, PyAny>> {
+    let py = obj.py();
+    if let Some(name) = obj.getattr_opt(intern!(py, "__module__"))?
+        && !name.is_none()
+    {
+        return Ok(name);
+    }
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    // A copy: looking attributes up may import.
+    let modules = modules.call_method0(intern!(py, "copy"))?;
+    for (name, module) in modules.cast::<PyDict>()?.iter() {
+        if module.is_none() || name.eq(intern!(py, "__main__"))? {
+            continue;
+        }
+        let mut found = module;
+        let mut complete = true;
+        for part in path {
+            match found.getattr_opt(part) {
+                Ok(Some(next)) => found = next,
+                Ok(None) => complete = false,
+                Err(error) => return Err(error),
+            }
+            if !complete {
+                break;
+            }
+        }
+        if complete && found.is(obj) {
+            return Ok(name);
+        }
+    }
+    Ok(intern!(py, "__main__").clone().into_any())
+}
+
+fn import<'py>(
+    obj: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyAny>,
+    module_name: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Ok(text) = module_name.cast::<PyString>()
+        && let Some(module) = loaded_module(text)?
+    {
+        return Ok(module);
+    }
+    compat::import(module_name).map_err(|error| import_failed(obj, name, module_name, error))
+}
+
+fn extension_code(obj: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<u32> {
+    let py = obj.py();
+    let Ok(number) = code.cast::<PyInt>() else {
+        let message = format!("Can't pickle {}: extension code {} isn't an integer", obj.repr()?, code.repr()?);
+        return Err(pickling_error(py, message));
+    };
+    match number.extract::<i32>() {
+        Ok(number @ 1..) => Ok(number as u32),
+        _ => Err(pickling_error(py, format!("Can't pickle {}: extension code {code} is out of range", obj.repr()?))),
+    }
+}
+
+/// Module and name as Python 2 had them.
+fn python2_names<'py>(
+    module_name: Bound<'py, PyAny>,
+    name: Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let py = module_name.py();
+    let library = library(py)?;
+    if let Some(mapped) = library.names_3to2.bind(py).get_item((&module_name, &name))? {
+        let mapped = mapped.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2).ok_or_else(|| {
+            PyRuntimeError::new_err(format!(
+                "_compat_pickle.REVERSE_NAME_MAPPING values should be 2-tuples, not {}",
+                compat::type_name(&mapped.get_type())
+            ))
+        })?;
+        let (module_name, name) = (mapped.get_item(0)?, mapped.get_item(1)?);
+        if !module_name.is_instance_of::<PyString>() || !name.is_instance_of::<PyString>() {
+            return Err(PyRuntimeError::new_err(format!(
+                "_compat_pickle.REVERSE_NAME_MAPPING values should be pairs of str, not ({}, {})",
+                compat::type_name(&module_name.get_type()),
+                compat::type_name(&name.get_type())
+            )));
+        }
+        return Ok((module_name, name));
+    }
+    if let Some(mapped) = library.modules_3to2.bind(py).get_item(&module_name)? {
+        if !mapped.is_instance_of::<PyString>() {
+            return Err(PyRuntimeError::new_err(format!(
+                "_compat_pickle.REVERSE_IMPORT_MAPPING values should be strings, not {}",
+                compat::type_name(&mapped.get_type())
+            )));
+        }
+        return Ok((mapped, name));
+    }
+    Ok((module_name, name))
+}
+
+fn local_object(obj: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+    if cfg!(Py_3_14) {
+        let message = format!("Can't pickle local object {}", obj.repr()?);
+        return Ok(pickling_error(obj.py(), message));
+    }
+    let verb = if cfg!(Py_3_12) { "get" } else { "pickle" };
+    Ok(PyAttributeError::new_err(format!("Can't {verb} local object {}", name.repr()?)))
+}
+
+fn not_found(
+    obj: &Bound<'_, PyAny>,
+    name: &Bound<'_, PyAny>,
+    module_name: &Bound<'_, PyAny>,
+    holder: &Bound<'_, PyAny>,
+    part: &Bound<'_, PyString>,
+) -> PyErr {
+    let cause = holder.getattr(part).err();
+    let repr = match obj.repr() {
+        Ok(repr) => repr,
+        Err(error) => return error,
+    };
+    let message = if cfg!(Py_3_14) {
+        format!("Can't pickle {repr}: it's not found as {module_name}.{name}")
+    } else {
+        format!("Can't pickle {repr}: attribute lookup {name} on {module_name} failed")
+    };
+    let error = pickling_error(obj.py(), message);
+    error.set_context(obj.py(), cause);
+    error
+}
+
+fn lookup_failed(obj: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>, module_name: &Bound<'_, PyAny>, cause: PyErr) -> PyErr {
+    if cfg!(Py_3_14) {
+        return cause;
+    }
+    let repr = match obj.repr() {
+        Ok(repr) => repr,
+        Err(error) => return error,
+    };
+    pickling_error(obj.py(), format!("Can't pickle {repr}: attribute lookup {name} on {module_name} failed"))
+}
+
+fn import_failed(obj: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>, module_name: &Bound<'_, PyAny>, cause: PyErr) -> PyErr {
+    let py = obj.py();
+    let (repr, module_repr) = match (obj.repr(), module_name.repr()) {
+        (Ok(repr), Ok(module_repr)) => (repr, module_repr),
+        (Err(error), _) | (_, Err(error)) => return error,
+    };
+    if cfg!(Py_3_14) {
+        let _ = name;
+        let error = pickling_error(py, format!("Can't pickle {repr}: {}", cause.value(py)));
+        error.set_cause(py, Some(cause));
+        return error;
+    }
+    pickling_error(py, format!("Can't pickle {repr}: import of module {module_repr} failed"))
+}

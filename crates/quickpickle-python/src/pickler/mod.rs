@@ -1,0 +1,16 @@
+//! Pickling: Python objects to pickles. `walk` goes through objects, `engine` answers what it needs Python for, `class`
+//! is what Python sees.
+
+mod class;
+mod engine;
+mod frame;
+mod global;
+mod items;
+mod payload;
+mod plan;
+mod reduce;
+mod verdict;
+mod walk;
+
+pub(crate) use class::{Pickler, PicklerMemo, no_persistent_id};
+pub(crate) use engine::{Settings, with_engine};

@@ -1,0 +1,890 @@
+//! The walk: from objects to opcodes without running Python.
+//!
+//! [`Engine::walk`] goes on until the object is written or something needs Python: a reducer, a name, a hook, a file.
+//! Then it returns an [`Ask`]; [`super::engine`] answers it and walks on. Order and choice of opcodes are CPython's.
+//!
+//! Leaves (atoms, strings, what has been written before) are written in the loops over containers; a container met there
+//! is begun at once, and if all it holds are leaves it is ended at once. Only otherwise a frame is pushed.
+
+use quickpickle_format::Sink;
+use quickpickle_format::opcode::byte;
+
+use crate::ffi::dict::Dict;
+use crate::ffi::instance::{Attributes, Place, Values};
+use crate::ffi::object::{Anchor, Obj, Quiet};
+use crate::ffi::types::{Bytes, Int, Kind, List, Set, Str, Tuple, classify};
+
+use super::engine::{Engine, Output};
+use super::frame::{BATCH, DictFrame, Frame, FrozenSetFrame, ListFrame, SetFrame, TupleFrame, ValuesFrame};
+use super::items::ItemStep;
+use super::plan::{Plan, Step};
+use super::verdict::Verdict;
+
+/// What the walk needs Python for.
+pub(super) enum Ask {
+    /// Nothing: the object is written.
+    Finished,
+    /// Write a complete frame to the file.
+    Flush,
+    /// Save a str or bytes too large to be buffered, or a str that needs encoding.
+    Payload(Anchor),
+    /// Save an object that only a reducer, or its name, can tell.
+    Reduce(Anchor),
+    /// Judge the class of an instance, then go on with it.
+    Judge(Anchor),
+    /// Save the class of an instance that is walked, then go on with it.
+    Instance(Anchor),
+    /// Ask for the persistent id of an object.
+    PersistentId(Anchor),
+    /// Fetch the next item of the iterator of the plan on top.
+    NextItem,
+    /// Raise.
+    Fail(Fault),
+}
+
+impl Ask {
+    /// The object it is about.
+    pub(super) fn anchor(&self) -> Option<Anchor> {
+        match *self {
+            Ask::Payload(obj)
+            | Ask::Reduce(obj)
+            | Ask::Judge(obj)
+            | Ask::Instance(obj)
+            | Ask::PersistentId(obj)
+            | Ask::Fail(Fault::Cyclic(obj)) => Some(obj),
+            Ask::Finished | Ask::Flush | Ask::NextItem | Ask::Fail(_) => None,
+        }
+    }
+}
+
+/// Why the walk cannot go on.
+pub(super) enum Fault {
+    /// A dict's size is not what it was.
+    DictChanged,
+    /// A set's size is not what it was.
+    SetChanged,
+    /// More frames than the limit.
+    TooDeep,
+    /// fast mode met an object inside itself.
+    Cyclic(Anchor),
+}
+
+/// What became of an object, or of a frame gone on with.
+enum Progress<'q> {
+    /// It is written.
+    Done,
+    /// It is begun; go on with an object inside.
+    Enter(Frame, Obj<'q>),
+    /// It is begun: answer, then go on with the frame.
+    Pause(Frame, Ask),
+    /// Not begun: answer first.
+    Ask(Ask),
+}
+
+/// Why an item of a container could not be written at once.
+enum Below<'q> {
+    /// It has not been looked at.
+    Enter,
+    /// It has been begun.
+    Begun(Progress<'q>),
+}
+
+/// Whether an object has been written before.
+enum Seen {
+    /// No, and it cannot be met again until other code runs.
+    Sole,
+    /// No.
+    New,
+    /// Yes; a GET has been written.
+    Before,
+}
+
+impl Engine {
+    /// Walks until the end or until Python is needed.
+    pub(super) fn walk<'q>(&mut self, q: Quiet<'q>) -> Ask {
+        let mut progress = match self.next.take() {
+            Some(next) => self.begin(q, next.obj(q)),
+            None => Progress::Done,
+        };
+        loop {
+            progress = match progress {
+                Progress::Done => match self.pop() {
+                    Some(frame) => self.resume(q, frame),
+                    None => return Ask::Finished,
+                },
+                Progress::Enter(frame, inside) => {
+                    if !self.push(frame) {
+                        return Ask::Fail(Fault::TooDeep);
+                    }
+                    self.begin(q, inside)
+                }
+                Progress::Pause(frame, ask) => {
+                    if !self.push(frame) {
+                        return Ask::Fail(Fault::TooDeep);
+                    }
+                    return ask;
+                }
+                Progress::Ask(ask) => return ask,
+            }
+        }
+    }
+
+    fn resume<'q>(&mut self, q: Quiet<'q>, frame: Frame) -> Progress<'q> {
+        match frame {
+            Frame::List(frame) => self.fill_list::<true>(q, frame),
+            Frame::Tuple(frame) => self.fill_tuple::<true>(q, frame),
+            Frame::Dict(frame) => self.fill_dict::<true>(q, frame),
+            Frame::Set(frame) => self.fill_set::<true>(q, frame),
+            Frame::FrozenSet(frame) => self.fill_frozenset::<true>(q, frame),
+            Frame::Values(frame) => self.fill_values::<true>(q, frame),
+            Frame::Plan(plan) => self.follow(q, plan),
+        }
+    }
+
+    /// Begins any object, at an opcode boundary.
+    fn begin<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>) -> Progress<'q> {
+        if self.boundary() || !self.cuts.is_empty() {
+            self.next = Some(obj.anchor());
+            return Progress::Ask(Ask::Flush);
+        }
+        if self.asks_persistent_id && !std::mem::take(&mut self.has_no_persistent_id) {
+            return Progress::Ask(Ask::PersistentId(obj.anchor()));
+        }
+        let kind = classify(obj);
+        let shared = usize::from(std::mem::take(&mut self.next_is_shared));
+        self.open += shared;
+        let is_leaf = self.leaf(q, obj, &kind);
+        self.open -= shared;
+        if is_leaf { Progress::Done } else { self.open(q, obj, kind) }
+    }
+
+    /// At an opcode boundary: closes a full frame. True where that frame should be written to a file before long.
+    #[inline(always)]
+    fn boundary(&mut self) -> bool {
+        self.out.frame_is_full() && self.cut()
+    }
+
+    #[cold]
+    fn cut(&mut self) -> bool {
+        self.out.close_frame();
+        if self.to_file {
+            self.cuts.push(self.out.sink().len());
+        }
+        self.out.open_frame();
+        self.to_file
+    }
+
+    /// Writes an item of a container where that needs no frame. Of items that are containers themselves, only those met
+    /// when going on with a frame are begun here (`DEEP`), so that this never calls itself.
+    #[inline(always)]
+    fn save<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, item: Obj<'q>) -> Result<(), Below<'q>> {
+        if self.boundary() || self.asks_persistent_id {
+            return Err(Below::Enter);
+        }
+        let kind = classify(item);
+        if self.leaf(q, item, &kind) {
+            return Ok(());
+        }
+        if !DEEP {
+            return Err(Below::Enter);
+        }
+        match self.open(q, item, kind) {
+            Progress::Done => Ok(()),
+            begun => Err(Below::Begun(begun)),
+        }
+    }
+
+    /// Leaves the loop over a container for an item that needs more.
+    fn descend<'q>(&mut self, frame: Frame, item: Obj<'q>, below: Below<'q>) -> Progress<'q> {
+        match below {
+            Below::Enter => Progress::Enter(frame, item),
+            Below::Begun(Progress::Ask(ask)) => Progress::Pause(frame, ask),
+            Below::Begun(begun) => {
+                if self.push(frame) { begun } else { Progress::Ask(Ask::Fail(Fault::TooDeep)) }
+            }
+        }
+    }
+
+    /// Writes an object that holds no others; false if it is not such, or needs more than the usual.
+    #[inline(always)]
+    fn leaf<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, kind: &Kind<'q>) -> bool {
+        match *kind {
+            Kind::Int(int) => {
+                match int.small().and_then(|value| i32::try_from(value).ok()) {
+                    Some(value) => self.out.int(value),
+                    None => self.big_int(q, int),
+                }
+                true
+            }
+            Kind::Str(text) => self.string(q, obj, text),
+            Kind::None => {
+                self.out.none();
+                true
+            }
+            Kind::Bool(value) => {
+                self.out.boolean(value);
+                true
+            }
+            Kind::Float(value) => {
+                if self.out.protocol() == 0 {
+                    return false;
+                }
+                self.out.float(value);
+                true
+            }
+            Kind::Bytes(bytes) => self.byte_string(q, obj, bytes),
+            _ => false,
+        }
+    }
+
+    /// Whether `obj` has been written; if so, writes a GET.
+    #[inline(always)]
+    fn seen(&mut self, obj: Obj<'_>) -> Seen {
+        if self.open == 0 && obj.is_sole() {
+            return Seen::Sole;
+        }
+        match self.memo.get(obj) {
+            Some(number) => {
+                self.out.get(number);
+                Seen::Before
+            }
+            None => Seen::New,
+        }
+    }
+
+    /// Remembers an object just written.
+    #[inline(always)]
+    pub(super) fn remember(&mut self, obj: Obj<'_>, sole: bool) {
+        if !self.fast {
+            let number = if sole { self.memo.log(obj) } else { self.memo.put(obj) };
+            self.out.put(number);
+        }
+    }
+
+    #[inline(always)]
+    fn string<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, text: Str<'q>) -> bool {
+        let sole = match self.seen(obj) {
+            Seen::Before => return true,
+            Seen::Sole => true,
+            Seen::New => false,
+        };
+        let Some(utf8) = text.utf8(q) else { return false };
+        if utf8.len() <= 255 && self.out.protocol() >= 4 {
+            self.out.short_unicode(utf8);
+        } else if !self.long_string(utf8) {
+            return false;
+        }
+        self.remember(obj, sole);
+        true
+    }
+
+    #[inline(never)]
+    fn long_string(&mut self, utf8: &[u8]) -> bool {
+        if self.out.protocol() == 0 {
+            return false;
+        }
+        if Output::bypasses_frame(utf8.len()) {
+            return !self.to_file && self.payload(|out| out.unicode_header(utf8.len()), utf8);
+        }
+        // A payload this short always has an opcode.
+        let _ = self.out.unicode_header(utf8.len());
+        self.out.raw(utf8);
+        true
+    }
+
+    /// A payload large enough to stand outside of frames, into memory. False where the protocol has no opcode for it.
+    pub(super) fn payload(&mut self, header: impl FnOnce(&mut Output) -> bool, bytes: &[u8]) -> bool {
+        self.out.close_frame();
+        let fits = header(&mut self.out);
+        if fits {
+            self.out.raw(bytes);
+        }
+        self.out.open_frame();
+        fits
+    }
+
+    #[inline(always)]
+    fn byte_string<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, bytes: Bytes<'q>) -> bool {
+        if self.out.protocol() < 3 {
+            return false;
+        }
+        let sole = match self.seen(obj) {
+            Seen::Before => return true,
+            Seen::Sole => true,
+            Seen::New => false,
+        };
+        let bytes = bytes.as_slice(q);
+        if Output::bypasses_frame(bytes.len()) {
+            if self.to_file || !self.payload(|out| out.bytes_header(bytes.len()), bytes) {
+                return false;
+            }
+        } else {
+            let _ = self.out.bytes_header(bytes.len());
+            self.out.raw(bytes);
+        }
+        self.remember(obj, sole);
+        true
+    }
+
+    #[cold]
+    fn big_int<'q>(&mut self, q: Quiet<'q>, int: Int<'q>) {
+        let bytes = int.to_le_bytes(q);
+        if self.out.protocol() >= 2 {
+            self.out.long(&bytes);
+        } else {
+            self.out.long_text(quickpickle_format::int::decimal(&bytes).as_bytes());
+        }
+    }
+
+    /// Begins an object that is no leaf.
+    fn open<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, kind: Kind<'q>) -> Progress<'q> {
+        match kind {
+            Kind::Tuple(tuple) => self.open_tuple(q, tuple),
+            Kind::List(list) => self.open_list(q, list),
+            Kind::Dict(dict) => match self.seen(obj) {
+                Seen::Before => Progress::Done,
+                Seen::Sole => self.open_dict(q, dict, true, false),
+                Seen::New => self.open_dict(q, dict, false, false),
+            },
+            Kind::Set(set) if self.out.protocol() >= 4 => self.open_set(q, set),
+            Kind::FrozenSet(set) if self.out.protocol() >= 4 => self.open_frozenset(q, set),
+            Kind::Str(_) | Kind::Float(_) => Progress::Ask(Ask::Payload(obj.anchor())),
+            Kind::Other if !self.overrides_reducers => self.open_instance(q, obj),
+            _ => match self.memo.get(obj) {
+                Some(number) => {
+                    self.out.get(number);
+                    Progress::Done
+                }
+                None if matches!(kind, Kind::Bytes(_)) => Progress::Ask(Ask::Payload(obj.anchor())),
+                None => Progress::Ask(Ask::Reduce(obj.anchor())),
+            },
+        }
+    }
+
+    fn open_tuple<'q>(&mut self, q: Quiet<'q>, tuple: Tuple<'q>) -> Progress<'q> {
+        let len = tuple.len();
+        if len == 0 {
+            // Never remembered, so the memo is not asked either.
+            if self.out.protocol() >= 1 {
+                self.out.opcode(byte::EMPTY_TUPLE);
+            } else {
+                self.out.opcodes([byte::MARK, byte::TUPLE]);
+            }
+            return Progress::Done;
+        }
+        let sole = match self.seen(tuple.obj()) {
+            Seen::Before => return Progress::Done,
+            Seen::Sole => true,
+            Seen::New => false,
+        };
+        self.open += usize::from(!sole);
+        if !self.is_short(len) {
+            self.out.opcode(byte::MARK);
+        }
+        self.fill_tuple::<false>(q, TupleFrame { tuple: tuple.obj().anchor(), index: 0, sole })
+    }
+
+    /// Whether a tuple of this length needs no MARK.
+    #[inline(always)]
+    fn is_short(&self, len: usize) -> bool {
+        len <= 3 && self.out.protocol() >= 2
+    }
+
+    #[inline(always)]
+    fn fill_tuple<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: TupleFrame) -> Progress<'q> {
+        let obj = frame.tuple.obj(q);
+        let Kind::Tuple(tuple) = classify(obj) else { return Progress::Done };
+        while let Some(item) = tuple.get(frame.index) {
+            frame.index += 1;
+            if let Err(below) = self.save::<DEEP>(q, item) {
+                return self.descend(Frame::Tuple(frame), item, below);
+            }
+        }
+        self.close_tuple(tuple, frame.sole);
+        Progress::Done
+    }
+
+    fn close_tuple(&mut self, tuple: Tuple<'_>, sole: bool) {
+        self.open -= usize::from(!sole);
+        let len = tuple.len();
+        let short = self.is_short(len);
+        // The tuple may have been met, and written, below itself.
+        if !sole && let Some(number) = self.memo.get(tuple.obj()) {
+            if short || self.out.protocol() == 0 {
+                for _ in 0..len + usize::from(!short) {
+                    self.out.opcode(byte::POP);
+                }
+            } else {
+                self.out.opcode(byte::POP_MARK);
+            }
+            self.out.get(number);
+            return;
+        }
+        self.out.opcode(match len {
+            _ if !short => byte::TUPLE,
+            1 => byte::TUPLE1,
+            2 => byte::TUPLE2,
+            _ => byte::TUPLE3,
+        });
+        self.remember(tuple.obj(), sole);
+    }
+
+    fn open_list<'q>(&mut self, q: Quiet<'q>, list: List<'q>) -> Progress<'q> {
+        let obj = list.obj();
+        let sole = match self.seen(obj) {
+            Seen::Before => return Progress::Done,
+            Seen::Sole => true,
+            Seen::New => false,
+        };
+        if !self.enter(obj) {
+            return Progress::Ask(Ask::Fail(Fault::Cyclic(obj.anchor())));
+        }
+        if self.out.protocol() >= 1 {
+            self.out.opcode(byte::EMPTY_LIST);
+        } else {
+            self.out.opcodes([byte::MARK, byte::LIST]);
+        }
+        self.remember(obj, sole);
+        let single = list.len() == 1 || self.out.protocol() == 0;
+        self.fill_list::<false>(q, ListFrame { list: obj.anchor(), index: 0, in_batch: 0, single })
+    }
+
+    #[inline(always)]
+    fn fill_list<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: ListFrame) -> Progress<'q> {
+        let obj = frame.list.obj(q);
+        let Kind::List(list) = classify(obj) else { return Progress::Done };
+        let mut begun = DEEP;
+        loop {
+            // The item begun last is complete.
+            if begun {
+                if frame.single {
+                    self.out.opcode(byte::APPEND);
+                    if self.out.protocol() > 0 {
+                        break;
+                    }
+                } else if frame.in_batch == BATCH {
+                    self.out.opcode(byte::APPENDS);
+                    frame.in_batch = 0;
+                }
+            }
+            let Some(item) = list.get(frame.index) else {
+                if frame.in_batch > 0 {
+                    self.out.opcode(byte::APPENDS);
+                }
+                break;
+            };
+            frame.index += 1;
+            if !frame.single {
+                if frame.in_batch == 0 {
+                    self.out.opcode(byte::MARK);
+                }
+                frame.in_batch += 1;
+            }
+            if let Err(below) = self.save::<DEEP>(q, item) {
+                return self.descend(Frame::List(frame), item, below);
+            }
+            begun = true;
+        }
+        self.leave(obj);
+        Progress::Done
+    }
+
+    /// Begins a dict that has not been written, or (`build`) an instance's state that is one.
+    fn open_dict<'q>(&mut self, q: Quiet<'q>, dict: Dict<'q>, sole: bool, build: bool) -> Progress<'q> {
+        let obj = dict.obj();
+        if !self.enter(obj) {
+            return Progress::Ask(Ask::Fail(Fault::Cyclic(obj.anchor())));
+        }
+        self.empty_dict();
+        self.remember(obj, sole);
+        let size = dict.len();
+        if size == 0 {
+            self.leave(obj);
+            if build {
+                self.out.opcode(byte::BUILD);
+            }
+            return Progress::Done;
+        }
+        let single = size == 1 || self.out.protocol() == 0;
+        if !single {
+            self.out.opcode(byte::MARK);
+        }
+        let frame = DictFrame { dict: obj.anchor(), pos: 0, value: None, in_batch: 0, single, build, size };
+        self.fill_dict::<false>(q, frame)
+    }
+
+    fn empty_dict(&mut self) {
+        if self.out.protocol() >= 1 {
+            self.out.opcode(byte::EMPTY_DICT);
+        } else {
+            self.out.opcodes([byte::MARK, byte::DICT]);
+        }
+    }
+
+    #[inline(always)]
+    fn fill_dict<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: DictFrame) -> Progress<'q> {
+        let obj = frame.dict.obj(q);
+        let Kind::Dict(dict) = classify(obj) else { return Progress::Done };
+        let mut value = if DEEP { frame.value.take().map(|value| value.obj(q)) } else { None };
+        // Whether a pair is complete.
+        let mut begun = DEEP && value.is_none();
+        loop {
+            let item = match value.take() {
+                Some(item) => item,
+                None => {
+                    if begun && self.end_pair(dict, &mut frame) {
+                        break;
+                    }
+                    let Some((key, item)) = dict.next(&mut frame.pos) else {
+                        if !frame.single {
+                            self.out.opcode(byte::SETITEMS);
+                        }
+                        if dict.len() != frame.size {
+                            return Progress::Ask(Ask::Fail(Fault::DictChanged));
+                        }
+                        break;
+                    };
+                    if let Err(below) = self.save_key::<DEEP>(q, dict, key) {
+                        frame.value = Some(item.anchor());
+                        return self.descend(Frame::Dict(frame), key, below);
+                    }
+                    item
+                }
+            };
+            if let Err(below) = self.save::<DEEP>(q, item) {
+                return self.descend(Frame::Dict(frame), item, below);
+            }
+            begun = true;
+        }
+        if dict.len() != frame.size && !frame.single {
+            return Progress::Ask(Ask::Fail(Fault::DictChanged));
+        }
+        self.leave(obj);
+        if frame.build {
+            self.out.opcode(byte::BUILD);
+        }
+        Progress::Done
+    }
+
+    /// Ends a pair of a dict, and its batch if that is full; true where the dict is complete.
+    #[inline(always)]
+    fn end_pair(&mut self, dict: Dict<'_>, frame: &mut DictFrame) -> bool {
+        if frame.single {
+            self.out.opcode(byte::SETITEM);
+            return self.out.protocol() > 0 || dict.len() != frame.size;
+        }
+        frame.in_batch += 1;
+        if frame.in_batch == BATCH {
+            self.out.opcode(byte::SETITEMS);
+            if dict.len() != frame.size {
+                return true;
+            }
+            // Also where nothing follows: so does CPython.
+            self.out.opcode(byte::MARK);
+            frame.in_batch = 0;
+        }
+        false
+    }
+
+    /// Writes a key. Keys that other dicts share may be met again, however few references they have.
+    #[inline(always)]
+    fn save_key<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, dict: Dict<'q>, key: Obj<'q>) -> Result<(), Below<'q>> {
+        if !dict.shares_keys() {
+            return self.save::<DEEP>(q, key);
+        }
+        self.save_shared::<DEEP>(q, key)
+    }
+
+    /// Writes an object whose count of references says nothing.
+    #[inline(always)]
+    fn save_shared<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, key: Obj<'q>) -> Result<(), Below<'q>> {
+        self.open += 1;
+        let saved = self.save::<DEEP>(q, key);
+        self.open -= 1;
+        self.next_is_shared = matches!(saved, Err(Below::Enter));
+        saved
+    }
+
+    fn open_set<'q>(&mut self, q: Quiet<'q>, set: Set<'q>) -> Progress<'q> {
+        let obj = set.obj();
+        let sole = match self.seen(obj) {
+            Seen::Before => return Progress::Done,
+            Seen::Sole => true,
+            Seen::New => false,
+        };
+        self.out.opcode(byte::EMPTY_SET);
+        self.remember(obj, sole);
+        let size = set.len();
+        if size == 0 {
+            return Progress::Done;
+        }
+        self.out.opcode(byte::MARK);
+        self.fill_set::<false>(q, SetFrame { set: obj.anchor(), pos: 0, in_batch: 0, size })
+    }
+
+    #[inline(always)]
+    fn fill_set<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: SetFrame) -> Progress<'q> {
+        let Kind::Set(set) = classify(frame.set.obj(q)) else { return Progress::Done };
+        let mut begun = DEEP;
+        loop {
+            if begun {
+                frame.in_batch += 1;
+                if frame.in_batch == BATCH {
+                    self.out.opcode(byte::ADDITEMS);
+                    if set.len() != frame.size {
+                        return Progress::Ask(Ask::Fail(Fault::SetChanged));
+                    }
+                    // Also where nothing follows: so does CPython.
+                    self.out.opcode(byte::MARK);
+                    frame.in_batch = 0;
+                }
+            }
+            let Some(item) = set.next(&mut frame.pos) else { break };
+            if let Err(below) = self.save::<DEEP>(q, item) {
+                return self.descend(Frame::Set(frame), item, below);
+            }
+            begun = true;
+        }
+        self.out.opcode(byte::ADDITEMS);
+        if set.len() != frame.size {
+            return Progress::Ask(Ask::Fail(Fault::SetChanged));
+        }
+        Progress::Done
+    }
+
+    fn open_frozenset<'q>(&mut self, q: Quiet<'q>, set: Set<'q>) -> Progress<'q> {
+        let obj = set.obj();
+        let sole = match self.seen(obj) {
+            Seen::Before => return Progress::Done,
+            Seen::Sole => true,
+            Seen::New => false,
+        };
+        self.open += usize::from(!sole);
+        self.out.opcode(byte::MARK);
+        self.fill_frozenset::<false>(q, FrozenSetFrame { set: obj.anchor(), pos: 0, sole })
+    }
+
+    #[inline(always)]
+    fn fill_frozenset<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: FrozenSetFrame) -> Progress<'q> {
+        let obj = frame.set.obj(q);
+        let Kind::FrozenSet(set) = classify(obj) else { return Progress::Done };
+        while let Some(item) = set.next(&mut frame.pos) {
+            if let Err(below) = self.save::<DEEP>(q, item) {
+                return self.descend(Frame::FrozenSet(frame), item, below);
+            }
+        }
+        self.open -= usize::from(!frame.sole);
+        // It may have been met, and written, below itself.
+        if !frame.sole && let Some(number) = self.memo.get(obj) {
+            self.out.opcode(byte::POP_MARK);
+            self.out.get(number);
+        } else {
+            self.out.opcode(byte::FROZENSET);
+            self.remember(obj, frame.sole);
+        }
+        Progress::Done
+    }
+
+    /// Begins an object of any other type.
+    fn open_instance<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>) -> Progress<'q> {
+        let sole = match self.seen(obj) {
+            Seen::Before => return Progress::Done,
+            Seen::Sole => true,
+            Seen::New => false,
+        };
+        if self.out.protocol() < 2 {
+            return Progress::Ask(Ask::Reduce(obj.anchor()));
+        }
+        let ty = obj.type_ptr();
+        let class = ty.as_obj(q);
+        let place = match self.verdicts.on(class.address(), ty, self.epoch) {
+            Verdict::Walk(place) if !self.has_special_name(q, obj, place) => place,
+            Verdict::Unknown => return Progress::Ask(Ask::Judge(obj.anchor())),
+            _ => return Progress::Ask(Ask::Reduce(obj.anchor())),
+        };
+        match self.memo.get(class) {
+            Some(number) => self.out.get(number),
+            None => return Progress::Ask(Ask::Instance(obj.anchor())),
+        }
+        self.instance_body(q, obj, place, sole)
+    }
+
+    /// Whether the instance has an attribute that could change how it is reduced.
+    #[inline(always)]
+    fn has_special_name<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, place: Place) -> bool {
+        fn is_special<'q>(q: Quiet<'q>, key: Obj<'q>) -> bool {
+            matches!(classify(key), Kind::Str(name) if name.utf8(q).is_some_and(|name| name.starts_with(b"__")))
+        }
+        match obj.attributes(q, place) {
+            Attributes::Empty => false,
+            Attributes::Dict(dict) => {
+                let mut pos = 0;
+                std::iter::from_fn(|| dict.next(&mut pos)).any(|(key, _)| is_special(q, key))
+            }
+            Attributes::Values(values) => {
+                let class = obj.type_ptr().as_obj(q).address();
+                let keys = values.keys_id();
+                if self.verdicts.is_harmless(class, keys) {
+                    return false;
+                }
+                let special = values.keys(q).any(|key| is_special(q, key));
+                if !special {
+                    self.verdicts.harmless(class, keys);
+                }
+                special
+            }
+        }
+    }
+
+    /// Writes an instance whose class is on the stack.
+    fn instance_body<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, place: Place, sole: bool) -> Progress<'q> {
+        self.boundary();
+        self.out.opcodes([byte::EMPTY_TUPLE, byte::NEWOBJ]);
+        self.remember(obj, sole);
+        match obj.attributes(q, place) {
+            Attributes::Empty => {
+                if cfg!(not(Py_3_11)) && place != Place::Nowhere {
+                    self.boundary();
+                    self.empty_dict();
+                    self.skip();
+                    self.out.opcode(byte::BUILD);
+                }
+                Progress::Done
+            }
+            Attributes::Dict(dict) => {
+                if cfg!(Py_3_11) && dict.len() == 0 {
+                    return Progress::Done;
+                }
+                self.boundary();
+                match self.seen(dict.obj()) {
+                    Seen::Before => {
+                        self.out.opcode(byte::BUILD);
+                        Progress::Done
+                    }
+                    Seen::Sole => self.open_dict(q, dict, true, true),
+                    Seen::New => self.open_dict(q, dict, false, true),
+                }
+            }
+            Attributes::Values(values) => {
+                let size = values.len();
+                if size == 0 {
+                    return Progress::Done;
+                }
+                self.boundary();
+                self.empty_dict();
+                // No one else can have a dict that does not exist.
+                self.skip();
+                if size > 1 {
+                    self.out.opcode(byte::MARK);
+                }
+                self.fill_values::<false>(q, ValuesFrame { instance: obj.anchor(), index: 0, value: None, size })
+            }
+        }
+    }
+
+    /// Uses up a number of the memo.
+    fn skip(&mut self) {
+        if !self.fast {
+            let number = self.memo.skip();
+            self.out.put(number);
+        }
+    }
+
+    #[inline(always)]
+    fn fill_values<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: ValuesFrame) -> Progress<'q> {
+        let values: Values<'q> = match frame.instance.obj(q).attributes(q, Place::Managed) {
+            Attributes::Values(values) => values,
+            Attributes::Empty => return Progress::Ask(Ask::Fail(Fault::DictChanged)),
+            // Other code has asked for `__dict__`: go on with that.
+            Attributes::Dict(dict) => {
+                let (pos, size) = (frame.index, frame.size);
+                let in_batch = (pos as u32).saturating_sub(1);
+                return self.fill_dict::<DEEP>(q, DictFrame {
+                    dict: dict.obj().anchor(),
+                    pos,
+                    value: frame.value,
+                    in_batch,
+                    single: size == 1,
+                    build: true,
+                    size,
+                });
+            }
+        };
+        let mut value = if DEEP { frame.value.take().map(|value| value.obj(q)) } else { None };
+        loop {
+            let item = match value.take() {
+                Some(item) => item,
+                None => {
+                    let Some((key, item)) = values.get(frame.index) else { break };
+                    frame.index += 1;
+                    if let Err(below) = self.save_shared::<DEEP>(q, key) {
+                        frame.value = Some(item.anchor());
+                        return self.descend(Frame::Values(frame), key, below);
+                    }
+                    item
+                }
+            };
+            if let Err(below) = self.save::<DEEP>(q, item) {
+                return self.descend(Frame::Values(frame), item, below);
+            }
+        }
+        if frame.index != frame.size {
+            return Progress::Ask(Ask::Fail(Fault::DictChanged));
+        }
+        self.out.opcodes([if frame.size == 1 { byte::SETITEM } else { byte::SETITEMS }, byte::BUILD]);
+        Progress::Done
+    }
+
+    /// Goes on with a plan.
+    fn follow<'q>(&mut self, q: Quiet<'q>, mut plan: Box<Plan>) -> Progress<'q> {
+        while let Some(step) = plan.steps.get_mut(plan.at) {
+            match step {
+                Step::Save(object) => {
+                    let object = Anchor::of_owned(object).obj(q);
+                    plan.at += 1;
+                    return Progress::Enter(Frame::Plan(plan), object);
+                }
+                Step::SaveAsIs(object) => {
+                    self.has_no_persistent_id = true;
+                    let object = Anchor::of_owned(object).obj(q);
+                    plan.at += 1;
+                    return Progress::Enter(Frame::Plan(plan), object);
+                }
+                Step::Write(bytes) => self.out.raw(bytes),
+                Step::Opcode(code) => self.out.opcode(*code),
+                Step::Remember(object) => {
+                    self.open -= usize::from(std::mem::take(&mut plan.unremembered));
+                    let object = Anchor::of_owned(object).obj(q);
+                    if let Some(number) = self.memo.get(object) {
+                        self.out.opcode(byte::POP);
+                        self.out.get(number);
+                        break;
+                    }
+                    self.remember(object, false);
+                }
+                Step::RememberName(object) => {
+                    let object = Anchor::of_owned(object).obj(q);
+                    self.remember(object, false);
+                }
+                Step::Instance(object) => {
+                    self.open -= usize::from(std::mem::take(&mut plan.unremembered));
+                    let object = Anchor::of_owned(object).obj(q);
+                    plan.at += 1;
+                    let place = object.type_ptr().place();
+                    match self.instance_body(q, object, place, false) {
+                        Progress::Done => continue,
+                        begun => return self.descend(Frame::Plan(plan), object, Below::Begun(begun)),
+                    }
+                }
+                Step::ListItems(_) | Step::DictItems(_) => match self.items(q, step) {
+                    ItemStep::Save(object) => return Progress::Enter(Frame::Plan(plan), object),
+                    ItemStep::Fetch => return Progress::Pause(Frame::Plan(plan), Ask::NextItem),
+                    ItemStep::End => {}
+                },
+            }
+            plan.at += 1;
+        }
+        self.spent.push(plan);
+        Progress::Done
+    }
+}

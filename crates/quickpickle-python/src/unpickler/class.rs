@@ -1,0 +1,300 @@
+//! The Unpickler class: settings, hooks, memo, load.
+
+use std::ffi::CString;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyString, PyTuple};
+
+use super::Hooks;
+use super::global::{find_class, not_initialised};
+use super::load::load_stream;
+use super::machine::Memory;
+use super::source::File;
+use crate::ffi::compat;
+use crate::hook::Hook;
+use crate::options;
+
+/// What `__init__` was given, and attributes.
+struct Config {
+    file: File,
+    fix_imports: bool,
+    encoding: CString,
+    errors: CString,
+    buffers: Option<Py<PyIterator>>,
+    persistent_load: Option<Hook>,
+}
+
+/// Reads pickles from a file; as pickle.Unpickler.
+///
+/// file: has read(n), readline() and, better, readinto() or peek().
+/// fix_imports: map Python 2 names where the pickle's protocol is below 3.
+/// encoding, errors: how Python 2 strings are decoded; encoding="bytes" leaves them bytes.
+/// buffers: out-of-band buffers, in the order in which they were handed to buffer_callback.
+///
+/// Loading a pickle can run any code its author chose: never load data you do not trust.
+#[pyclass(subclass, weakref, module = "quickpickle", name = "Unpickler", frozen)]
+pub(crate) struct Unpickler {
+    config: Mutex<Option<Config>>,
+    /// None while a load is running.
+    memory: Mutex<Option<Box<Memory>>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn in_use() -> PyErr {
+    PyRuntimeError::new_err("Unpickler object is already used")
+}
+
+#[pymethods]
+impl Unpickler {
+    #[new]
+    #[pyo3(signature = (*_args, **_kwargs))]
+    fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
+        Unpickler { config: Mutex::new(None), memory: Mutex::new(Some(Memory::new())) }
+    }
+
+    #[pyo3(signature = (file, *, fix_imports=true, encoding="ASCII", errors="strict", buffers=None))]
+    fn __init__(
+        slf: &Bound<'_, Self>,
+        file: &Bound<'_, PyAny>,
+        fix_imports: bool,
+        encoding: &str,
+        errors: &str,
+        buffers: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let this = slf.get();
+        let file = File::of(file)?;
+        let buffers = options::buffers(buffers)?.map(Bound::unbind);
+        let (encoding, errors) = (options::c_string(encoding)?, options::c_string(errors)?);
+        let mut memory = this.take_memory()?;
+        memory.clear(py);
+        this.put_memory(memory);
+        let config = Config { file, fix_imports, encoding, errors, buffers, persistent_load: None };
+        let old = locked(&this.config).replace(config);
+        drop(old);
+        let own = slf.as_any();
+        let hook = own.getattr_opt(intern!(py, "persistent_load"))?;
+        let hook = hook.filter(|hook| !is_no_persistent_load(hook)).map(|hook| Hook::of(hook, own));
+        if let Some(config) = &mut *locked(&this.config) {
+            config.persistent_load = hook;
+        }
+        Ok(())
+    }
+
+    /// Read a pickled object from the file and return it.
+    fn load<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let this = slf.get();
+        let own = slf.as_any();
+        let (file, hooks) = {
+            let config = locked(&this.config);
+            let Some(config) = &*config else {
+                return Err(not_initialised(&compat::type_name(&own.get_type()), py));
+            };
+            let hooks = Hooks {
+                fix_imports: config.fix_imports,
+                encoding: config.encoding.clone(),
+                errors: config.errors.clone(),
+                buffers: config.buffers.as_ref().map(|buffers| buffers.bind(py).clone()),
+                find_class: None,
+                persistent_load: config.persistent_load.as_ref().map(|hook| hook.bound(own)).transpose()?,
+            };
+            (config.file.clone_ref(py), hooks)
+        };
+        let find_class = if own.get_type().is(py.get_type::<Self>()) {
+            None
+        } else {
+            let hook = own.getattr(intern!(py, "find_class"))?;
+            let inherited = py.get_type::<Self>().getattr(intern!(py, "find_class"))?;
+            let class = own.get_type();
+            let overridden = !class.getattr(intern!(py, "find_class"))?.is(&inherited)
+                || own.getattr_opt(intern!(py, "__dict__"))?.is_some_and(|own| own.contains("find_class").unwrap_or(true));
+            overridden.then_some(hook)
+        };
+        let hooks = Hooks { find_class, ..hooks };
+        let mut memory = this.take_memory()?;
+        let result = load_stream(py, file, &mut memory, &hooks);
+        this.put_memory(memory);
+        result
+    }
+
+    /// Return an object from a specified module: imports it and gets the attribute. Override it to restrict what can be loaded.
+    #[pyo3(signature = (module_name, global_name, /))]
+    fn find_class<'py>(
+        &self,
+        module_name: &Bound<'py, PyString>,
+        global_name: &Bound<'py, PyString>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let fix_imports = locked(&self.config).as_ref().is_none_or(|config| config.fix_imports);
+        find_class(module_name, global_name, options::HIGHEST_PROTOCOL, fix_imports)
+    }
+
+    /// callable: given a persistent id, its object
+    #[getter]
+    fn get_persistent_load<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let hook = locked(&slf.get().config).as_ref().and_then(|config| Some(config.persistent_load.as_ref()?.clone_ref(py)));
+        match hook {
+            Some(hook) => hook.bound(slf.as_any()),
+            None if cfg!(Py_3_13) => py.import("quickpickle._native")?.getattr("_no_persistent_load"),
+            None => Err(PyAttributeError::new_err("persistent_load")),
+        }
+    }
+
+    #[setter]
+    fn set_persistent_load(slf: &Bound<'_, Self>, value: Bound<'_, PyAny>) -> PyResult<()> {
+        if !value.is_callable() {
+            return Err(PyTypeError::new_err("persistent_load must be a callable taking one argument"));
+        }
+        let hook = Hook::of(value, slf.as_any());
+        let old = match &mut *locked(&slf.get().config) {
+            Some(config) => config.persistent_load.replace(hook),
+            None => None,
+        };
+        drop(old);
+        Ok(())
+    }
+
+    /// UnpicklerMemo: the objects read so far, by number
+    #[getter]
+    fn get_memo(slf: &Bound<'_, Self>) -> UnpicklerMemo {
+        UnpicklerMemo { unpickler: slf.clone().unbind() }
+    }
+
+    #[setter]
+    fn set_memo(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = value.py();
+        let mut entries = Vec::new();
+        if let Ok(other) = value.cast::<UnpicklerMemo>() {
+            entries = other.get().entries(py)?;
+        } else if let Ok(dict) = value.cast::<PyDict>() {
+            for (number, object) in dict.iter() {
+                let number = number.cast::<pyo3::types::PyInt>().map_err(|_| PyTypeError::new_err("memo key must be integers"))?;
+                let number = number.extract::<isize>()?;
+                let number = usize::try_from(number)
+                    .map_err(|_| PyValueError::new_err("memo key must be positive integers."))?;
+                entries.push((number, object));
+            }
+        } else {
+            return Err(PyTypeError::new_err(format!(
+                "'memo' attribute must be an UnpicklerMemoProxy object or dict, not {}",
+                compat::type_name(&value.get_type())
+            )));
+        }
+        let mut memory = self.take_memory()?;
+        memory.clear(py);
+        entries.sort_by_key(|&(number, _)| number);
+        for (number, object) in entries {
+            drop(memory.memo.put(number, object));
+        }
+        self.put_memory(memory);
+        Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(config) = self.config.try_lock() else { return Ok(()) };
+        let Some(config) = &*config else { return Ok(()) };
+        config.file.visit(&visit)?;
+        visit.call(&config.buffers)?;
+        config.persistent_load.as_ref().map_or(Ok(()), |hook| hook.visit(&visit))
+    }
+
+    fn __clear__(&self) {
+        let old = self.config.try_lock().map(|mut config| config.take());
+        drop(old);
+    }
+}
+
+impl Unpickler {
+    /// Takes the memory out, so that nothing that runs meanwhile can use it.
+    fn take_memory(&self) -> PyResult<Box<Memory>> {
+        locked(&self.memory).take().ok_or_else(in_use)
+    }
+
+    fn put_memory(&self, memory: Box<Memory>) {
+        *locked(&self.memory) = Some(memory);
+    }
+}
+
+/// The memo of an Unpickler.
+#[pyclass(module = "quickpickle", frozen)]
+pub(crate) struct UnpicklerMemo {
+    unpickler: Py<Unpickler>,
+}
+
+impl UnpicklerMemo {
+    fn entries<'py>(&self, py: Python<'py>) -> PyResult<Vec<(usize, Bound<'py, PyAny>)>> {
+        let unpickler = self.unpickler.get();
+        let mut memory = unpickler.take_memory()?;
+        // What was left out is made now.
+        let hooks = Hooks {
+            fix_imports: true,
+            encoding: CString::default(),
+            errors: CString::default(),
+            buffers: None,
+            find_class: None,
+            persistent_load: None,
+        };
+        let numbers = memory.memo.deferred_numbers();
+        let mut machine = super::machine::Machine::new(py, &mut memory, &hooks);
+        let made: Result<Vec<_>, _> = numbers.into_iter().map(|number| machine.resolve(number)).collect();
+        let entries = memory.memo.entries(py);
+        unpickler.put_memory(memory);
+        made.map_err(|fail| fail.into_pyerr(py))?;
+        Ok(entries)
+    }
+}
+
+#[pymethods]
+impl UnpicklerMemo {
+    /// Remove all items from memo.
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        let unpickler = self.unpickler.get();
+        let mut memory = unpickler.take_memory()?;
+        memory.clear(py);
+        unpickler.put_memory(memory);
+        Ok(())
+    }
+
+    /// Copy the memo to a new dict: number -> object.
+    fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let copy = PyDict::new(py);
+        for (number, object) in self.entries(py)? {
+            copy.set_item(number, object)?;
+        }
+        Ok(copy)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (py.get_type::<PyDict>(), (self.copy(py)?,)).into_pyobject(py)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.unpickler)
+    }
+}
+
+/// What `Unpickler.persistent_load` is where none is set, since 3.13.
+#[pyfunction(name = "_no_persistent_load")]
+#[pyo3(signature = (pid, /))]
+pub(crate) fn no_persistent_load(pid: &Bound<'_, PyAny>) -> PyResult<()> {
+    let message = "A load persistent id instruction was encountered, but no persistent_load function was specified.";
+    Err(crate::python_types::unpickling_error(pid.py(), message))
+}
+
+fn is_no_persistent_load(hook: &Bound<'_, PyAny>) -> bool {
+    let py = hook.py();
+    cfg!(Py_3_13)
+        && py
+            .import("quickpickle._native")
+            .and_then(|module| module.getattr("_no_persistent_load"))
+            .is_ok_and(|default| default.is(hook))
+}
+

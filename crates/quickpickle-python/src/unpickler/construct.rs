@@ -1,0 +1,290 @@
+//! Objects built by calls: REDUCE, NEWOBJ, OBJ, INST, and BUILD, which gives an instance its state.
+//!
+//! Instances of ordinary classes are made and filled without running any of the class's code, because there is none to
+//! run: see [`Classes::judge`].
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple, PyType};
+use quickpickle_format::Source;
+
+use super::fail::Fail;
+use super::machine::Machine;
+use super::notes;
+use super::source::Feed;
+use crate::ffi::instance::{self, Place};
+use crate::ffi::object::{Anchor, quiet};
+use crate::ffi::{build, compat};
+
+/// Classes remembered; more than that evict each other.
+const ENTRIES: usize = 64;
+
+#[derive(Clone, Copy)]
+struct Entry {
+    class: usize,
+    version: u32,
+    plain: bool,
+}
+
+/// Which classes have instances that can be made and filled directly.
+pub(super) struct Classes {
+    entries: [Entry; ENTRIES],
+}
+
+impl Classes {
+    pub(super) const fn new() -> Self {
+        Classes { entries: [Entry { class: 0, version: 0, plain: false }; ENTRIES] }
+    }
+
+    /// Whether instances of the class are made by `object.__new__`, get their state by BUILD's default, and keep it in
+    /// values that can be written directly. Holds for the class's version tag.
+    #[inline(always)]
+    fn is_plain(&mut self, class: &Bound<'_, PyType>) -> PyResult<bool> {
+        let address = class.as_ptr() as usize;
+        let slot = ((address >> 4) ^ (address >> 10)) % ENTRIES;
+        let version = quiet(class.py(), |q| Anchor::of(class.as_any()).obj(q).as_type_version());
+        let entry = &self.entries[slot];
+        if entry.class == address && version == Some(entry.version) {
+            return Ok(entry.plain);
+        }
+        let plain = Self::judge(class)?;
+        let version = quiet(class.py(), |q| Anchor::of(class.as_any()).obj(q).as_type_version());
+        if let Some(version) = version {
+            self.entries[slot] = Entry { class: address, version, plain };
+        }
+        Ok(plain)
+    }
+
+    #[inline(never)]
+    fn judge(class: &Bound<'_, PyType>) -> PyResult<bool> {
+        let py = class.py();
+        let shape = instance::shape(class);
+        if !(shape.all_python && shape.plain_new && shape.plain_getattr && shape.item_size == 0) {
+            return Ok(false);
+        }
+        if quiet(py, |q| Anchor::of(class.as_any()).obj(q).as_type_place()) != Place::Managed {
+            return Ok(false);
+        }
+        for base in class.mro() {
+            let own = base.getattr(intern!(py, "__dict__"))?;
+            if own.contains(intern!(py, "__setstate__"))? {
+                return Ok(false);
+            }
+            if let Ok(descriptor) = own.get_item(intern!(py, "__dict__"))
+                && descriptor.get_type().name()? != "getset_descriptor"
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl<'py> Machine<'py, '_> {
+    pub(super) fn make_instance<S: Feed>(&mut self, source: &mut S) -> Result<(), Fail>
+    where
+        Fail: From<S::Error>,
+    {
+        let py = self.py;
+        let args = self.pop_one()?;
+        let class = self.pop_one()?;
+        if args.is(PyTuple::empty(py))
+            && let Ok(class) = class.cast::<PyType>()
+            && self.memory.classes.is_plain(class)?
+        {
+            let instance = build::instance(class)?;
+            self.count();
+            self.push(instance)?;
+            return self.expect_state(source);
+        }
+        let class = self.instantiable(class, "NEWOBJ")?;
+        if !args.is_instance_of::<PyTuple>() {
+            let message = format!("NEWOBJ expected an arg tuple, got {}", compat::type_name(&args.get_type()));
+            return Err(Fail::new(py, message));
+        }
+        self.new_with(class, args, None)
+    }
+
+    pub(super) fn make_instance_ex(&mut self) -> Result<(), Fail> {
+        let py = self.py;
+        let kwargs = self.pop_one()?;
+        let args = self.pop_one()?;
+        let class = self.pop_one()?;
+        let class = self.instantiable(class, "NEWOBJ_EX")?;
+        let wrong = |wanted: &str, found: &Bound<'_, PyAny>| {
+            Fail::new(py, format!("NEWOBJ_EX expected {wanted}, got {}", compat::type_name(&found.get_type())))
+        };
+        if !args.is_instance_of::<PyTuple>() {
+            return Err(wrong("an arg tuple", &args));
+        }
+        if !kwargs.is_instance_of::<PyDict>() {
+            return Err(wrong("a kwarg dict", &kwargs));
+        }
+        self.new_with(class, args, Some(kwargs))
+    }
+
+    fn instantiable(&self, class: Bound<'py, PyAny>, opcode: &str) -> Result<Bound<'py, PyType>, Fail> {
+        match class.cast_into::<PyType>() {
+            Ok(class) if instance::shape(&class).has_new => Ok(class),
+            Ok(class) => Err(Fail::new(
+                self.py,
+                format!("{opcode} class argument '{}' doesn't have __new__", compat::type_name(&class)),
+            )),
+            Err(other) => Err(Fail::new(
+                self.py,
+                format!(
+                    "{opcode} class argument must be a type, not {}",
+                    compat::type_name(&other.into_inner().get_type())
+                ),
+            )),
+        }
+    }
+
+    fn new_with(
+        &mut self,
+        class: Bound<'py, PyType>,
+        args: Bound<'py, PyAny>,
+        kwargs: Option<Bound<'py, PyAny>>,
+    ) -> Result<(), Fail> {
+        let at = self.at;
+        let made = self.outside(|_| build::new_instance(&class, &args, kwargs.as_ref()));
+        let made = made.map_err(|error| notes::rebuilding(class.as_any(), at, error))?;
+        self.count();
+        self.push(made)
+    }
+
+    pub(super) fn call_reduce(&mut self) -> Result<(), Fail> {
+        let args = self.pop_one()?;
+        let callable = self.pop_one()?;
+        let at = self.at;
+        let made = self.outside(|_| build::call(&callable, &args));
+        let made = made.map_err(|error| notes::rebuilding(&callable, at, error))?;
+        self.count();
+        self.push(made)
+    }
+
+    /// INST and OBJ: a class without arguments is instantiated without calling it, unless it asks for arguments.
+    pub(super) fn instantiate(&mut self, class: Bound<'py, PyAny>, args: Bound<'py, PyTuple>) -> Result<(), Fail> {
+        let py = self.py;
+        let at = self.at;
+        let made = self.outside(|_| {
+            if args.is_empty()
+                && class.is_instance_of::<PyType>()
+                && class.getattr_opt(intern!(py, "__getinitargs__"))?.is_none()
+            {
+                return class.call_method1(intern!(py, "__new__"), (&class,));
+            }
+            build::call(&class, args.as_any())
+        });
+        let made = made.map_err(|error| notes::rebuilding(&class, at, error))?;
+        self.count();
+        self.push(made)
+    }
+
+    /// BUILD.
+    pub(super) fn set_state(&mut self) -> Result<(), Fail> {
+        let py = self.py;
+        let state = self.pop_one()?;
+        let instance = self.top_one()?;
+        let at = self.at;
+        let set = self.outside(|machine| machine.give_state(&instance, state));
+        set.map_err(|error| notes::setting_state(&instance, at, error.into_pyerr(py)).into())
+    }
+
+    fn give_state(&mut self, instance: &Bound<'py, PyAny>, mut state: Bound<'py, PyAny>) -> Result<(), Fail> {
+        let py = self.py;
+        if let Some(setter) = instance.getattr_opt(intern!(py, "__setstate__"))? {
+            setter.call1((state,))?;
+            return Ok(());
+        }
+        let mut slots = None;
+        if let Ok(pair) = state.cast::<PyTuple>()
+            && pair.len() == 2
+        {
+            let (dict, of_slots) = (pair.get_item(0)?, pair.get_item(1)?);
+            (state, slots) = (dict, Some(of_slots));
+        }
+        if !state.is_none() {
+            let Ok(state) = state.cast::<PyDict>() else {
+                return Err(Fail::new(py, "state is not a dictionary"));
+            };
+            let attributes = instance.getattr(intern!(py, "__dict__"))?;
+            // A dict is filled directly; what else an instance may have as its `__dict__`, by item.
+            match attributes.cast_exact::<PyDict>() {
+                Ok(attributes) => {
+                    for (name, value) in state.iter() {
+                        attributes.set_item(build::interned(name), value)?;
+                    }
+                }
+                Err(_) => {
+                    for (name, value) in state.iter() {
+                        attributes.set_item(build::interned(name), value)?;
+                    }
+                }
+            }
+        }
+        if let Some(slots) = slots {
+            let Ok(slots) = slots.cast::<PyDict>() else {
+                return Err(Fail::new(py, "slot state is not a dictionary"));
+            };
+            for (name, value) in slots.iter() {
+                compat::set_attribute(instance, &name, &value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a persistent id stands for.
+    pub(super) fn persistent(&mut self, id: Bound<'py, PyAny>) -> Result<(), Fail> {
+        let Some(load) = self.hooks.persistent_load.clone() else {
+            return Err(self.no_persistent_load());
+        };
+        let object = self.outside(|_| load.call1((id,)))?;
+        self.push(object)
+    }
+
+    pub(super) fn no_persistent_load(&self) -> Fail {
+        Fail::new(
+            self.py,
+            "A load persistent id instruction was encountered, but no persistent_load function was specified.",
+        )
+    }
+
+    /// An int from decimal text; `int_text` lets C's other notations through.
+    pub(super) fn decimal(&self, text: &std::ffi::CStr, base: i32) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.py;
+        let bytes = text.to_bytes();
+        if let Some(small) = quickpickle_format::int::parse_line(bytes) {
+            return Ok(small.into_pyobject(py)?.into_any());
+        }
+        let (sign, digits) = match bytes {
+            [b'-', digits @ ..] => (-1, digits),
+            digits => (1, digits),
+        };
+        // The limit on digits (CVE-2020-10735) is for text from outside; a pickle's numbers have no such limit in any
+        // other protocol.
+        const PIECE: usize = 4000;
+        if digits.len() > PIECE && digits.iter().all(u8::is_ascii_digit) && digits[0] != b'0' {
+            let mut value = 0_i32.into_pyobject(py)?.into_any();
+            let first = digits.len() % PIECE;
+            for piece in std::iter::once(&digits[..first]).chain(digits[first..].chunks(PIECE)) {
+                let scale = 10_i32.into_pyobject(py)?.pow(piece.len(), py.None())?;
+                let text = std::ffi::CString::new(piece).map_err(|_| PyTypeError::new_err("digits"))?;
+                let number = if piece.is_empty() {
+                    0_i32.into_pyobject(py)?.into_any()
+                } else {
+                    build::int_from_text(py, &text, 10)?
+                };
+                value = value.mul(scale)?.add(number)?;
+            }
+            return value.mul(sign);
+        }
+        build::int_from_text(py, text, base)
+    }
+}
+
+/// Bytes of a line that stand for themselves.
+pub(super) fn line_text<S: Source>(source: &mut S) -> Result<Vec<u8>, S::Error> {
+    Ok(source.line()?.to_vec())
+}

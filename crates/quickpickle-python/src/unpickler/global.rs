@@ -1,0 +1,183 @@
+//! Globals: GLOBAL, STACK_GLOBAL, INST, extension codes; `find_class` and what it does by default.
+
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyString, PyTuple};
+
+use super::fail::Fail;
+use super::machine::Machine;
+use super::notes;
+use super::source::Feed;
+use crate::ffi::compat;
+use crate::python_types::{library, loaded_module, unpickling_error};
+
+impl<'py> Machine<'py, '_> {
+    /// The two lines of GLOBAL and INST, looked up.
+    pub(super) fn global_lines<S: Feed>(&mut self, source: &mut S) -> Result<Bound<'py, PyAny>, Fail>
+    where
+        Fail: From<S::Error>,
+    {
+        let py = self.py;
+        let module = super::construct::line_text(source)?;
+        let name = super::construct::line_text(source)?;
+        let text = |bytes: &[u8]| -> PyResult<Bound<'py, PyString>> {
+            // As `bytes.decode()`, with its exception.
+            let text = crate::ffi::build::decoded(py, bytes, c"utf-8", c"strict")?;
+            Ok(text.cast_into::<PyString>()?)
+        };
+        self.find_class(&text(&module)?, &text(&name)?)
+    }
+
+    /// Asks the Unpickler's `find_class`, if a subclass has one, or looks the global up.
+    pub(super) fn find_class(
+        &mut self,
+        module: &Bound<'py, PyString>,
+        name: &Bound<'py, PyString>,
+    ) -> Result<Bound<'py, PyAny>, Fail> {
+        let at = self.at;
+        let (protocol, fix_imports) = (self.protocol, self.hooks.fix_imports);
+        let hook = self.hooks.find_class.clone();
+        let found = self.outside(|_| match hook {
+            Some(hook) => hook.call1((module, name)),
+            None => find_class(module, name, protocol, fix_imports),
+        });
+        found.map_err(|error| {
+            let (module, name) = (module.to_string_lossy(), name.to_string_lossy());
+            notes::finding(self.py, &module, &name, at, error).into()
+        })
+    }
+
+    /// The object of an extension code.
+    pub(super) fn extension(&mut self, code: i32) -> Result<Bound<'py, PyAny>, Fail> {
+        let py = self.py;
+        let library = library(py)?;
+        if code <= 0 {
+            return Err(Fail::new(py, "EXT specifies code <= 0"));
+        }
+        // A `find_class` of one's own is asked each time: what some other load was given is not for this one.
+        let is_shared = self.hooks.find_class.is_none();
+        if is_shared && let Some(found) = library.extension_cache.bind(py).get_item(code)? {
+            return Ok(found);
+        }
+        let Some(pair) = library.inverted_registry.bind(py).get_item(code)? else {
+            return Err(PyErr::from(PyValueError::new_err(format!("unregistered extension code {code}"))).into());
+        };
+        let pair = pair.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2).and_then(|pair| {
+            let (module, name) = (pair.get_item(0).ok()?, pair.get_item(1).ok()?);
+            Some((module.cast_into::<PyString>().ok()?, name.cast_into::<PyString>().ok()?))
+        });
+        let Some((module, name)) = pair else {
+            let message = format!("_inverted_registry[{code}] isn't a 2-tuple of strings");
+            return Err(PyErr::from(PyValueError::new_err(message)).into());
+        };
+        let found = self.find_class(&module, &name)?;
+        if is_shared {
+            library.extension_cache.bind(py).set_item(code, &found)?;
+        }
+        Ok(found)
+    }
+}
+
+/// What `Unpickler.find_class` does where it is not overridden: maps Python 2 names, imports, gets the attribute.
+pub(super) fn find_class<'py>(
+    module: &Bound<'py, PyString>,
+    name: &Bound<'py, PyString>,
+    protocol: u8,
+    fix_imports: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = module.py();
+    compat::audit_find_class(module, name)?;
+    let (mut module, mut name) = (module.clone(), name.clone());
+    if protocol < 3 && fix_imports {
+        (module, name) = python3_names(module, name)?;
+    }
+    let holder = match loaded_module(&module)? {
+        Some(loaded) => loaded,
+        None => compat::import(module.as_any())?,
+    };
+    let text = name.to_string_lossy();
+    if protocol < 4 || !text.contains('.') {
+        if protocol >= 4 && text == "<locals>" {
+            return Err(local_attribute(&holder, &name)?);
+        }
+        return holder.getattr(&name).map_err(|error| lookup_error(py, &holder, &name, protocol, error));
+    }
+    let mut found = holder.clone();
+    for part in text.split('.') {
+        if part == "<locals>" {
+            return Err(local_attribute(&holder, &name)?);
+        }
+        found = match found.getattr_opt(part)? {
+            Some(next) => next,
+            None => return Err(no_attribute(&holder, &name)?),
+        };
+    }
+    Ok(found)
+}
+
+fn local_attribute(holder: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<PyErr> {
+    Ok(PyAttributeError::new_err(format!("Can't get local attribute {} on {}", name.repr()?, holder.repr()?)))
+}
+
+fn no_attribute(holder: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<PyErr> {
+    Ok(PyAttributeError::new_err(format!("Can't get attribute {} on {}", name.repr()?, holder.repr()?)))
+}
+
+/// The message C has for a missing attribute, where it has one of its own.
+fn lookup_error(
+    py: Python<'_>,
+    holder: &Bound<'_, PyAny>,
+    name: &Bound<'_, PyString>,
+    protocol: u8,
+    error: PyErr,
+) -> PyErr {
+    if protocol < 4 || !error.is_instance_of::<PyAttributeError>(py) {
+        return error;
+    }
+    match no_attribute(holder, name) {
+        Ok(own) => own,
+        Err(error) => error,
+    }
+}
+
+/// Module and name as Python 3 has them.
+fn python3_names<'py>(
+    module: Bound<'py, PyString>,
+    name: Bound<'py, PyString>,
+) -> PyResult<(Bound<'py, PyString>, Bound<'py, PyString>)> {
+    let py = module.py();
+    let library = library(py)?;
+    if let Some(mapped) = library.names_2to3.bind(py).get_item((&module, &name))? {
+        let pair = mapped.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2).ok_or_else(|| {
+            PyRuntimeError::new_err(format!(
+                "_compat_pickle.NAME_MAPPING values should be 2-tuples, not {}",
+                compat::type_name(&mapped.get_type())
+            ))
+        })?;
+        let (module, name) = (pair.get_item(0)?, pair.get_item(1)?);
+        return match (module.cast::<PyString>(), name.cast::<PyString>()) {
+            (Ok(module), Ok(name)) => Ok((module.clone(), name.clone())),
+            _ => Err(PyRuntimeError::new_err(format!(
+                "_compat_pickle.NAME_MAPPING values should be pairs of str, not ({}, {})",
+                compat::type_name(&module.get_type()),
+                compat::type_name(&name.get_type())
+            ))),
+        };
+    }
+    if let Some(mapped) = library.modules_2to3.bind(py).get_item(&module)? {
+        return match mapped.cast_into::<PyString>() {
+            Ok(mapped) => Ok((mapped, name)),
+            Err(other) => Err(PyRuntimeError::new_err(format!(
+                "_compat_pickle.IMPORT_MAPPING values should be strings, not {}",
+                compat::type_name(&other.into_inner().get_type())
+            ))),
+        };
+    }
+    Ok((module, name))
+}
+
+/// The exception for an Unpickler used before it was initialised.
+pub(super) fn not_initialised(class: &str, py: Python<'_>) -> PyErr {
+    unpickling_error(py, format!("Unpickler.__init__() was not called by {class}.__init__()"))
+}
+

@@ -1,0 +1,861 @@
+//! The pickle machine: stack, marks, memo, and what each operation does to them.
+//!
+//! Consumes the format crate's reader, one method for each operation. Objects are built as the operations say; what runs
+//! other code (globals, calls, states) is in [`super::construct`] and [`super::global`].
+
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFrozenSet, PyList, PyMemoryView, PySet, PyString, PyTuple};
+use quickpickle_format::opcode::byte;
+use quickpickle_format::{Error, ErrorKind, Opcode, Visitor};
+
+use super::construct::Classes;
+use super::fail::Fail;
+use super::memo::{Deferred, Memo};
+use super::source::Feed;
+use super::{Hooks, notes};
+use crate::ffi::build;
+use crate::ffi::stack::Stack;
+use crate::options::HIGHEST_PROTOCOL;
+
+/// Containers made before the cyclic collector is paused. Below, pausing gains nothing.
+const PAUSE_AFTER: usize = 10_000;
+
+/// Memory of a machine; reused from load to load.
+pub(crate) struct Memory {
+    pub(super) stack: Stack,
+    pub(super) marks: Vec<Mark>,
+    pub(super) memo: Memo,
+    pub(super) classes: Classes,
+}
+
+/// A place on the stack, as MARK leaves it.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    /// Objects below it.
+    at: usize,
+    /// For the mark in front of an instance's state: the number under which the dict was to be remembered, plus one. The
+    /// dict itself, which would lie right below the mark, is not made unless it is needed.
+    state: usize,
+}
+
+impl Memory {
+    pub(crate) fn new() -> Box<Self> {
+        Box::new(Memory { stack: Stack::new(), marks: Vec::new(), memo: Memo::new(), classes: Classes::new() })
+    }
+
+    /// Drops what a load left, but for the memo.
+    pub(super) fn rest(&mut self, py: Python<'_>) {
+        self.marks.clear();
+        self.stack.clear(py);
+    }
+
+    /// Drops everything.
+    pub(crate) fn clear(&mut self, py: Python<'_>) {
+        self.rest(py);
+        self.memo.clear(py);
+    }
+}
+
+/// One load in progress.
+pub(super) struct Machine<'py, 'a> {
+    pub(super) py: Python<'py>,
+    pub(super) memory: &'a mut Memory,
+    pub(super) hooks: &'a Hooks<'py>,
+    /// Protocol of the pickle as far as it has said.
+    pub(super) protocol: u8,
+    /// Stack length that no pop may go below: that of the last mark.
+    fence: usize,
+    /// Place of the operation being done.
+    pub(super) at: u64,
+    /// Containers made.
+    made: usize,
+    collector: Collector,
+}
+
+/// What the load has done to the cyclic collector.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Collector {
+    /// Not looked at.
+    Untouched,
+    /// It was off: leave it alone.
+    Off,
+    /// Paused, to be switched on at the end and while other code runs.
+    Paused,
+}
+
+type Done = Result<(), Fail>;
+
+impl<'py, 'a> Machine<'py, 'a> {
+    pub(super) fn new(py: Python<'py>, memory: &'a mut Memory, hooks: &'a Hooks<'py>) -> Self {
+        Machine { py, memory, hooks, protocol: 0, fence: 0, at: 0, made: 0, collector: Collector::Untouched }
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, object: Bound<'py, PyAny>) -> Done {
+        self.memory.stack.push(object);
+        Ok(())
+    }
+
+    /// Counts a container; pauses the cyclic collector once there are many.
+    #[inline(always)]
+    pub(super) fn count(&mut self) {
+        self.made += 1;
+        if self.made == PAUSE_AFTER {
+            self.pause();
+        }
+    }
+
+    #[cold]
+    fn pause(&mut self) {
+        if build::collector_is_on(self.py) {
+            build::switch_collector(self.py, false);
+            self.collector = Collector::Paused;
+        } else {
+            self.collector = Collector::Off;
+        }
+    }
+
+    /// Runs other code, with the cyclic collector as the caller of the load left it.
+    #[inline(always)]
+    pub(super) fn outside<R>(&mut self, code: impl FnOnce(&mut Self) -> R) -> R {
+        if self.collector != Collector::Paused {
+            return code(self);
+        }
+        build::switch_collector(self.py, true);
+        let result = code(self);
+        // Unless that code has switched it off itself.
+        if build::collector_is_on(self.py) {
+            build::switch_collector(self.py, false);
+        } else {
+            self.collector = Collector::Off;
+        }
+        result
+    }
+
+    /// Switches the cyclic collector on again.
+    pub(super) fn finish(&mut self) {
+        if self.collector == Collector::Paused {
+            build::switch_collector(self.py, true);
+            self.collector = Collector::Off;
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn underflow(&self) -> Fail {
+        let message =
+            if self.memory.marks.is_empty() { "unpickling stack underflow" } else { "unexpected MARK found" };
+        Fail::new(self.py, message)
+    }
+
+    /// Takes the object on top.
+    #[inline(always)]
+    pub(super) fn pop_one(&mut self) -> Result<Bound<'py, PyAny>, Fail> {
+        if self.memory.stack.len() > self.fence
+            && let Some(object) = self.memory.stack.pop(self.py)
+        {
+            return Ok(object);
+        }
+        Err(self.underflow())
+    }
+
+    /// The object on top.
+    #[inline(always)]
+    pub(super) fn top_one(&self) -> Result<Bound<'py, PyAny>, Fail> {
+        if self.memory.stack.len() > self.fence
+            && let Some(object) = self.memory.stack.top(self.py)
+        {
+            return Ok(object);
+        }
+        Err(self.underflow())
+    }
+
+    /// Takes the last mark away; returns where it was.
+    #[inline(always)]
+    pub(super) fn take_mark(&mut self) -> Result<usize, Fail> {
+        match self.memory.marks.pop() {
+            Some(mark) => {
+                self.fence = self.memory.marks.last().map_or(0, |mark| mark.at);
+                if mark.state != 0 {
+                    return Ok(self.make_state_dict(mark));
+                }
+                Ok(mark.at)
+            }
+            None => Err(Fail::new(self.py, "could not find MARK")),
+        }
+    }
+
+    /// Makes the dict below a mark that was left out; returns where the mark then is.
+    #[cold]
+    fn make_state_dict(&mut self, mark: Mark) -> usize {
+        let dict = PyDict::new(self.py).into_any();
+        self.memory.stack.insert(mark.at, dict.clone());
+        let old = self.memory.memo.put(mark.state - 1, dict);
+        drop(old);
+        mark.at + 1
+    }
+
+    /// Remembers the object on top.
+    #[inline(always)]
+    fn remember(&mut self, number: usize) -> Done {
+        let object = self.top_one()?;
+        if let Some(old) = self.memory.memo.put(number, object) {
+            // Dropped with the memo complete: it may run code.
+            drop(old.into_bound(self.py));
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn fetch(&mut self, number: usize) -> Done {
+        match self.memory.memo.get(self.py, number) {
+            Some(object) => self.push(object),
+            None => self.fetch_deferred(number),
+        }
+    }
+
+    #[cold]
+    fn fetch_deferred(&mut self, number: usize) -> Done {
+        let object = self.resolve(number)?;
+        match object {
+            Some(object) => self.push(object),
+            None => Err(Fail::new(self.py, format!("Memo value not found at index {number}"))),
+        }
+    }
+
+    /// The dict that was left out under a number, made now.
+    pub(super) fn resolve(&mut self, number: usize) -> Result<Option<Bound<'py, PyAny>>, Fail> {
+        let py = self.py;
+        let instance = match self.memory.memo.deferred(number) {
+            Some(Deferred::StateOf(instance)) => instance.clone_ref(py).into_bound(py),
+            Some(&mut Deferred::Pending(index)) => {
+                let Some(mark) = self.memory.marks.get(index).copied().filter(|mark| mark.state == number + 1) else {
+                    return Ok(None);
+                };
+                self.make_state_dict(mark);
+                for mark in &mut self.memory.marks[index..] {
+                    mark.at += 1;
+                }
+                self.memory.marks[index].state = 0;
+                self.fence = self.memory.marks.last().map_or(0, |mark| mark.at);
+                return Ok(self.memory.memo.get(py, number));
+            }
+            None => return Ok(None),
+        };
+        // What it was filled with is what the instance got.
+        let copy = instance.getattr("__dict__")?.cast::<PyDict>().map_err(PyErr::from)?.copy()?.into_any();
+        let old = self.memory.memo.put(number, copy.clone());
+        drop(old);
+        Ok(Some(copy))
+    }
+
+    fn mark_here(&mut self, state: usize) {
+        let at = self.memory.stack.len();
+        self.memory.marks.push(Mark { at, state });
+        self.fence = at;
+    }
+
+    /// Right after an instance was made: if its state follows as a dict, leaves the dict out. The state's items go onto the
+    /// stack above a special mark, and from there straight into the instance.
+    pub(super) fn expect_state<S: Feed>(&mut self, source: &mut S) -> Done
+    where
+        Fail: From<S::Error>,
+    {
+        let memo = &self.memory.memo;
+        let number = memo.len();
+        match *source.peek() {
+            [byte::MEMOIZE, byte::EMPTY_DICT, byte::MEMOIZE, byte::MARK, ..] => {
+                if !memo.is_free(number) || !memo.is_free(number + 1) {
+                    return Ok(());
+                }
+                source.bytes(4)?;
+                self.remember(number)?;
+                self.memory.memo.defer(number + 1, Deferred::Pending(self.memory.marks.len()));
+                self.mark_here(number + 2);
+            }
+            [byte::BINPUT, own, byte::EMPTY_DICT, byte::BINPUT, dicts, byte::MARK, ..] => {
+                let (own, dicts) = (usize::from(own), usize::from(dicts));
+                if own != number || dicts != number + 1 || !memo.is_free(own) || !memo.is_free(dicts) {
+                    return Ok(());
+                }
+                source.bytes(6)?;
+                self.remember(own)?;
+                self.memory.memo.defer(dicts, Deferred::Pending(self.memory.marks.len()));
+                self.mark_here(dicts + 1);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// SETITEMS above a special mark, with BUILD behind it: into the instance directly, if it can be.
+    #[inline(always)]
+    fn set_state_directly<S: Feed>(&mut self, source: &mut S) -> Result<bool, Fail>
+    where
+        Fail: From<S::Error>,
+    {
+        let Some(&Mark { at, state }) = self.memory.marks.last().filter(|mark| mark.state != 0) else {
+            return Ok(false);
+        };
+        if source.peek().first() != Some(&byte::BUILD) || at == 0 {
+            return Ok(false);
+        }
+        let below = self.memory.marks.len().checked_sub(2).map_or(0, |index| self.memory.marks[index].at);
+        let Some(instance) = self.memory.stack.get(self.py, at - 1).filter(|_| at > below) else {
+            return Ok(false);
+        };
+        if !self.memory.stack.take_into_values(&instance, at) {
+            return Ok(false);
+        }
+        source.byte()?;
+        self.memory.marks.pop();
+        self.fence = below;
+        self.memory.memo.defer(state - 1, Deferred::StateOf(instance.unbind()));
+        Ok(true)
+    }
+
+    fn tuple_of(&mut self, count: usize) -> Done {
+        let len = self.memory.stack.len();
+        if len < self.fence + count {
+            return Err(self.underflow());
+        }
+        let tuple = self.memory.stack.take_tuple(self.py, len - count)?;
+        self.count();
+        self.push(tuple.into_any())
+    }
+
+    /// Checks that a container lies below `at`, where its items begin.
+    #[inline(always)]
+    fn container(&self, at: usize) -> Result<Bound<'py, PyAny>, Fail> {
+        match self.memory.stack.get(self.py, at.wrapping_sub(1)) {
+            Some(container) if at > self.fence => Ok(container),
+            _ => Err(self.underflow()),
+        }
+    }
+
+    /// Appends what lies above `at`.
+    #[inline(always)]
+    fn append_from(&mut self, at: usize) -> Done {
+        let list = self.container(at)?;
+        if self.memory.stack.len() == at {
+            return Ok(());
+        }
+        match list.cast_exact::<PyList>() {
+            Ok(list) => Ok(self.memory.stack.take_into_list(list, at)?),
+            Err(_) => self.extend(list, at),
+        }
+    }
+
+    #[inline(never)]
+    fn extend(&mut self, list: Bound<'py, PyAny>, at: usize) -> Done {
+        let py = self.py;
+        let items = self.memory.stack.take_tuple(py, at)?;
+        self.outside(|_| {
+            if let Some(extend) = list.getattr_opt("extend")? {
+                extend.call1((PyList::new(py, items.iter())?,))?;
+                return Ok(());
+            }
+            let append = list.getattr("append")?;
+            for item in items.iter() {
+                append.call1((item,))?;
+            }
+            Ok::<(), PyErr>(())
+        })?;
+        Ok(())
+    }
+
+    /// Sets the pairs that lie above `at`.
+    #[inline(always)]
+    fn set_from(&mut self, at: usize) -> Done {
+        let dict = self.container(at)?;
+        let len = self.memory.stack.len();
+        if len == at {
+            return Ok(());
+        }
+        if !(len - at).is_multiple_of(2) {
+            return Err(Fail::new(self.py, "odd number of items for SET ITEMS"));
+        }
+        match dict.cast_exact::<PyDict>() {
+            // Hashing and comparing keys may run code, with the collector paused: it is not told of that.
+            Ok(dict) => Ok(self.memory.stack.take_into_dict(dict, at)?),
+            Err(_) => {
+                let items = self.memory.stack.take_tuple(self.py, at)?;
+                self.outside(|_| {
+                    for index in (0..items.len()).step_by(2) {
+                        dict.set_item(items.get_item(index)?, items.get_item(index + 1)?)?;
+                    }
+                    Ok::<(), PyErr>(())
+                })?;
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn line_text<S: Feed>(&mut self, source: &mut S) -> Result<std::ffi::CString, Fail>
+    where
+        Fail: From<S::Error>,
+    {
+        let mut line = source.line()?.to_vec();
+        // As C does, which sees the line end there.
+        if let Some(end) = line.iter().position(|&byte| byte == 0) {
+            line.truncate(end);
+        }
+        Ok(std::ffi::CString::new(line).unwrap_or_default())
+    }
+
+    fn index_line<S: Feed>(&mut self, source: &mut S) -> Result<isize, Fail>
+    where
+        Fail: From<S::Error>,
+    {
+        let text = self.line_text(source)?;
+        Ok(build::int_from_text(self.py, &text, 10)?.extract::<isize>()?)
+    }
+
+    /// A Python 2 str, decoded as the caller of the load wants.
+    fn python2_string(&mut self, bytes: &[u8]) -> Done {
+        let py = self.py;
+        if self.hooks.encoding.as_c_str() == c"bytes" {
+            return self.push(PyBytes::new(py, bytes).into_any());
+        }
+        let text = build::decoded(py, bytes, &self.hooks.encoding, &self.hooks.errors);
+        let text = text.map_err(|error| notes::decoding(py, error))?;
+        self.push(text)
+    }
+
+    #[cold]
+    fn too_large(opcode: Opcode) -> Fail {
+        let limit = isize::MAX;
+        let message = match opcode {
+            Opcode::Frame => format!("FRAME length exceeds system's maximum of {limit} bytes"),
+            Opcode::ByteArray8 => format!("BYTEARRAY8 exceeds system's maximum size of {limit} bytes"),
+            Opcode::BinBytes8 => format!("BINBYTES exceeds system's maximum size of {limit} bytes"),
+            _ => format!("BINUNICODE exceeds system's maximum size of {limit} bytes"),
+        };
+        PyErr::from(PyOverflowError::new_err(message)).into()
+    }
+
+    /// A length that fits an object.
+    #[inline(always)]
+    fn fits(opcode: Opcode, len: u64) -> Result<usize, Fail> {
+        match usize::try_from(len) {
+            Ok(len) if len <= isize::MAX as usize => Ok(len),
+            _ => Err(Self::too_large(opcode)),
+        }
+    }
+}
+
+impl<'py, S: Feed> Visitor<S> for Machine<'py, '_>
+where
+    Fail: From<S::Error>,
+{
+    type Error = Fail;
+
+    #[inline(always)]
+    fn opcode(&mut self, _opcode: Opcode, at: u64) {
+        self.at = at;
+    }
+
+    fn proto(&mut self, _source: &mut S, version: u8) -> Done {
+        if version > HIGHEST_PROTOCOL {
+            return Err(Error::new(ErrorKind::UnsupportedProtocol(version), self.at).into());
+        }
+        self.protocol = version;
+        Ok(())
+    }
+
+    fn frame(&mut self, source: &mut S, len: u64) -> Done {
+        let len = Self::fits(Opcode::Frame, len)?;
+        Ok(source.frame(len as u64)?)
+    }
+
+    #[inline(always)]
+    fn stop(&mut self, _source: &mut S) -> Done {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn none(&mut self, _source: &mut S) -> Done {
+        self.push(self.py.None().into_bound(self.py))
+    }
+
+    #[inline(always)]
+    fn boolean(&mut self, _source: &mut S, value: bool) -> Done {
+        self.push(pyo3::types::PyBool::new(self.py, value).to_owned().into_any())
+    }
+
+    #[inline(always)]
+    fn int(&mut self, _source: &mut S, value: i32) -> Done {
+        self.push(build::int(self.py, value)?)
+    }
+
+    fn int_text(&mut self, source: &mut S) -> Done {
+        let text = self.line_text(source)?;
+        match text.as_bytes() {
+            b"00" => return self.push(pyo3::types::PyBool::new(self.py, false).to_owned().into_any()),
+            b"01" => return self.push(pyo3::types::PyBool::new(self.py, true).to_owned().into_any()),
+            _ => {}
+        }
+        let value = self.decimal(&text, 0)?;
+        self.push(value)
+    }
+
+    fn long_text(&mut self, source: &mut S) -> Done {
+        let text = self.line_text(source)?;
+        let digits = text.as_bytes().strip_suffix(b"L").unwrap_or(text.as_bytes()).to_vec();
+        let value = self.decimal(&std::ffi::CString::new(digits).unwrap_or_default(), 0)?;
+        self.push(value)
+    }
+
+    fn long(&mut self, source: &mut S, len: usize) -> Done {
+        let py = self.py;
+        let value = build::long(py, source.bytes(len)?)?;
+        self.push(value)
+    }
+
+    #[inline(always)]
+    fn float(&mut self, _source: &mut S, value: f64) -> Done {
+        self.push(build::float(self.py, value)?)
+    }
+
+    fn float_text(&mut self, source: &mut S) -> Done {
+        let text = self.line_text(source)?;
+        let value = build::float_from_text(self.py, &text)?;
+        self.push(build::float(self.py, value)?)
+    }
+
+    fn string_text(&mut self, source: &mut S) -> Done {
+        let line = source.line()?.to_vec();
+        let end = line.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != 0x0b).map_or(0, |last| last + 1);
+        let inside = match line[..end] {
+            [b'\'', ref inside @ .., b'\''] | [b'"', ref inside @ .., b'"'] => inside,
+            _ => return Err(Fail::new(self.py, "the STRING opcode argument must be quoted")),
+        };
+        let bytes = build::escaped_bytes(self.py, inside)?;
+        let bytes = bytes.cast_into::<PyBytes>().map_err(PyErr::from)?;
+        self.python2_string(bytes.as_bytes())
+    }
+
+    fn string(&mut self, source: &mut S, len: usize) -> Done {
+        let bytes = source.bytes(len)?.to_vec();
+        self.python2_string(&bytes)
+    }
+
+    fn unicode_text(&mut self, source: &mut S) -> Done {
+        let text = build::raw_unicode_escaped(self.py, source.line()?)?;
+        self.push(text)
+    }
+
+    #[inline(always)]
+    fn unicode(&mut self, source: &mut S, len: u64) -> Done {
+        let len = Self::fits(Opcode::BinUnicode, len)?;
+        let text = build::text(self.py, source.bytes(len)?)?;
+        self.push(text)
+    }
+
+    fn bytes(&mut self, source: &mut S, len: u64) -> Done {
+        let len = Self::fits(Opcode::BinBytes8, len)?;
+        let py = self.py;
+        let bytes = match source.whole(py, len)? {
+            Some(bytes) => bytes,
+            None => PyBytes::new(py, source.bytes(len)?),
+        };
+        self.push(bytes.into_any())
+    }
+
+    fn bytearray(&mut self, source: &mut S, len: u64) -> Done {
+        let len = Self::fits(Opcode::ByteArray8, len)?;
+        let py = self.py;
+        let bytes = match source.whole(py, len)? {
+            Some(bytes) => PyByteArray::new(py, bytes.as_bytes()),
+            None => PyByteArray::new(py, source.bytes(len)?),
+        };
+        self.push(bytes.into_any())
+    }
+
+    fn next_buffer(&mut self, _source: &mut S) -> Done {
+        let Some(buffers) = &self.hooks.buffers else {
+            let message = "pickle stream refers to out-of-band data but no *buffers* argument was given";
+            return Err(Fail::new(self.py, message));
+        };
+        let mut buffers = buffers.clone();
+        match self.outside(|_| buffers.next()).transpose()? {
+            Some(buffer) => self.push(buffer),
+            None => Err(Fail::new(self.py, "not enough out-of-band buffers")),
+        }
+    }
+
+    fn readonly_buffer(&mut self, _source: &mut S) -> Done {
+        let buffer = self.top_one()?;
+        let view = PyMemoryView::from(&buffer)?;
+        if !view.getattr("readonly")?.is_truthy()? {
+            drop(self.pop_one()?);
+            return self.push(view.call_method0("toreadonly")?);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn mark(&mut self, _source: &mut S) -> Done {
+        self.mark_here(0);
+        Ok(())
+    }
+
+    fn pop(&mut self, _source: &mut S) -> Done {
+        // C lets POP remove a mark that lies on top.
+        if let Some(mark) = self.memory.marks.last()
+            && mark.at == self.memory.stack.len()
+        {
+            self.take_mark()?;
+            return Ok(());
+        }
+        drop(self.pop_one()?);
+        Ok(())
+    }
+
+    fn pop_mark(&mut self, _source: &mut S) -> Done {
+        let at = self.take_mark()?;
+        self.memory.stack.truncate(self.py, at);
+        Ok(())
+    }
+
+    fn dup(&mut self, _source: &mut S) -> Done {
+        let object = self.top_one()?;
+        self.push(object)
+    }
+
+    #[inline(always)]
+    fn empty_tuple(&mut self, _source: &mut S) -> Done {
+        self.push(PyTuple::empty(self.py).into_any())
+    }
+
+    #[inline(always)]
+    fn tuple1(&mut self, _source: &mut S) -> Done {
+        self.tuple_of(1)
+    }
+
+    #[inline(always)]
+    fn tuple2(&mut self, _source: &mut S) -> Done {
+        self.tuple_of(2)
+    }
+
+    #[inline(always)]
+    fn tuple3(&mut self, _source: &mut S) -> Done {
+        self.tuple_of(3)
+    }
+
+    #[inline(always)]
+    fn tuple(&mut self, _source: &mut S) -> Done {
+        let at = self.take_mark()?;
+        let tuple = self.memory.stack.take_tuple(self.py, at)?;
+        self.count();
+        self.push(tuple.into_any())
+    }
+
+    #[inline(always)]
+    fn empty_list(&mut self, _source: &mut S) -> Done {
+        self.count();
+        self.push(PyList::empty(self.py).into_any())
+    }
+
+    fn list(&mut self, _source: &mut S) -> Done {
+        let at = self.take_mark()?;
+        let list = PyList::empty(self.py);
+        self.memory.stack.take_into_list(&list, at)?;
+        self.count();
+        self.push(list.into_any())
+    }
+
+    #[inline(always)]
+    fn append(&mut self, _source: &mut S) -> Done {
+        let len = self.memory.stack.len();
+        if len < self.fence + 2 {
+            return Err(self.underflow());
+        }
+        self.append_from(len - 1)
+    }
+
+    #[inline(always)]
+    fn appends(&mut self, _source: &mut S) -> Done {
+        let at = self.take_mark()?;
+        self.append_from(at)
+    }
+
+    #[inline(always)]
+    fn empty_dict(&mut self, _source: &mut S) -> Done {
+        self.count();
+        self.push(PyDict::new(self.py).into_any())
+    }
+
+    fn dict(&mut self, _source: &mut S) -> Done {
+        let at = self.take_mark()?;
+        if !(self.memory.stack.len() - at).is_multiple_of(2) {
+            return Err(Fail::new(self.py, "odd number of items for DICT"));
+        }
+        let dict = PyDict::new(self.py);
+        self.memory.stack.take_into_dict(&dict, at)?;
+        self.count();
+        self.push(dict.into_any())
+    }
+
+    #[inline(always)]
+    fn setitem(&mut self, _source: &mut S) -> Done {
+        let len = self.memory.stack.len();
+        if len < self.fence + 3 {
+            return Err(self.underflow());
+        }
+        self.set_from(len - 2)
+    }
+
+    #[inline(always)]
+    fn setitems(&mut self, source: &mut S) -> Done {
+        if self.set_state_directly(source)? {
+            return Ok(());
+        }
+        let at = self.take_mark()?;
+        self.set_from(at)
+    }
+
+    #[inline(always)]
+    fn empty_set(&mut self, _source: &mut S) -> Done {
+        self.count();
+        self.push(PySet::empty(self.py)?.into_any())
+    }
+
+    fn additems(&mut self, _source: &mut S) -> Done {
+        let at = self.take_mark()?;
+        let set = self.container(at)?;
+        let items = self.memory.stack.take_tuple(self.py, at)?;
+        if let Ok(set) = set.cast_exact::<PySet>() {
+            for item in items.iter() {
+                set.add(item)?;
+            }
+            return Ok(());
+        }
+        self.outside(|_| {
+            let add = set.getattr("add")?;
+            for item in items.iter() {
+                add.call1((item,))?;
+            }
+            Ok::<(), PyErr>(())
+        })?;
+        Ok(())
+    }
+
+    fn frozenset(&mut self, _source: &mut S) -> Done {
+        let at = self.take_mark()?;
+        let items = self.memory.stack.take_tuple(self.py, at)?;
+        let set = PyFrozenSet::new(self.py, items.iter())?;
+        self.count();
+        self.push(set.into_any())
+    }
+
+    #[inline(always)]
+    fn put(&mut self, _source: &mut S, index: u32) -> Done {
+        self.remember(index as usize)
+    }
+
+    fn put_text(&mut self, source: &mut S) -> Done {
+        let text = self.line_text(source)?;
+        // The order of complaints is C's.
+        self.top_one()?;
+        let index = build::int_from_text(self.py, &text, 10)?.extract::<isize>().map_err(<Fail as From<PyErr>>::from)?;
+        match usize::try_from(index) {
+            Ok(index) => self.remember(index),
+            Err(_) => Err(PyErr::from(pyo3::exceptions::PyValueError::new_err("negative PUT argument")).into()),
+        }
+    }
+
+    #[inline(always)]
+    fn memoize(&mut self, _source: &mut S) -> Done {
+        self.remember(self.memory.memo.len())
+    }
+
+    #[inline(always)]
+    fn get(&mut self, _source: &mut S, index: u32) -> Done {
+        self.fetch(index as usize)
+    }
+
+    fn get_text(&mut self, source: &mut S) -> Done {
+        let index = self.index_line(source)?;
+        match usize::try_from(index) {
+            Ok(index) => self.fetch(index),
+            Err(_) => Err(Fail::new(self.py, format!("Memo value not found at index {index}"))),
+        }
+    }
+
+    fn global(&mut self, source: &mut S) -> Done {
+        let found = self.global_lines(source)?;
+        self.push(found)
+    }
+
+    fn stack_global(&mut self, _source: &mut S) -> Done {
+        let name = self.pop_one()?;
+        let module = self.pop_one()?;
+        let (Ok(module), Ok(name)) = (module.cast_exact::<PyString>(), name.cast_exact::<PyString>()) else {
+            return Err(Fail::new(self.py, "STACK_GLOBAL requires str"));
+        };
+        let found = self.find_class(module, name)?;
+        self.push(found)
+    }
+
+    fn ext(&mut self, _source: &mut S, code: i32) -> Done {
+        let found = self.extension(code)?;
+        self.push(found)
+    }
+
+    fn persid_text(&mut self, source: &mut S) -> Done {
+        let line = source.line()?.to_vec();
+        if self.hooks.persistent_load.is_none() {
+            return Err(self.no_persistent_load());
+        }
+        let Ok(id) = std::str::from_utf8(&line).map_err(drop).and_then(|id| if id.is_ascii() { Ok(id) } else { Err(()) })
+        else {
+            return Err(Fail::new(self.py, "persistent IDs in protocol 0 must be ASCII strings"));
+        };
+        let id = PyString::new(self.py, id).into_any();
+        self.persistent(id)
+    }
+
+    fn binpersid(&mut self, _source: &mut S) -> Done {
+        if self.hooks.persistent_load.is_none() {
+            return Err(self.no_persistent_load());
+        }
+        let id = self.pop_one()?;
+        self.persistent(id)
+    }
+
+    fn reduce(&mut self, _source: &mut S) -> Done {
+        self.call_reduce()
+    }
+
+    fn build(&mut self, _source: &mut S) -> Done {
+        self.set_state()
+    }
+
+    fn inst(&mut self, source: &mut S) -> Done {
+        let at = self.take_mark()?;
+        let class = self.global_lines(source)?;
+        let args = self.memory.stack.take_tuple(self.py, at)?;
+        self.instantiate(class, args)
+    }
+
+    fn obj(&mut self, _source: &mut S) -> Done {
+        let at = self.take_mark()?;
+        if self.memory.stack.len() < at + 1 {
+            return Err(self.underflow());
+        }
+        let args = self.memory.stack.take_tuple(self.py, at + 1)?;
+        let class = self.pop_one()?;
+        self.instantiate(class, args)
+    }
+
+    #[inline(always)]
+    fn newobj(&mut self, source: &mut S) -> Done {
+        self.make_instance(source)
+    }
+
+    fn newobj_ex(&mut self, _source: &mut S) -> Done {
+        self.make_instance_ex()
+    }
+}

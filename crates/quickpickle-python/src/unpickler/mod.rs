@@ -1,0 +1,36 @@
+//! Unpickling: pickles to Python objects. `machine` does what the operations say, `source` is where they come from,
+//! `class` is what Python sees.
+
+mod class;
+mod construct;
+mod fail;
+mod global;
+mod load;
+mod machine;
+mod memo;
+mod notes;
+mod source;
+
+use std::ffi::CString;
+
+use pyo3::prelude::*;
+use pyo3::types::PyIterator;
+
+pub(crate) use class::{Unpickler, UnpicklerMemo, no_persistent_load};
+pub(crate) use load::{load_bytes, load_file};
+
+/// How a load deals with what the pickle does not say.
+pub(crate) struct Hooks<'py> {
+    /// Whether names of Python 2 are mapped in protocols below 3.
+    pub(crate) fix_imports: bool,
+    /// Encoding of Python 2 strings; `bytes` leaves them bytes.
+    pub(crate) encoding: CString,
+    /// What becomes of bytes that are not in that encoding.
+    pub(crate) errors: CString,
+    /// Out-of-band buffers.
+    pub(crate) buffers: Option<Bound<'py, PyIterator>>,
+    /// The Unpickler's `find_class`, where a subclass has one.
+    pub(crate) find_class: Option<Bound<'py, PyAny>>,
+    /// The Unpickler's `persistent_load`.
+    pub(crate) persistent_load: Option<Bound<'py, PyAny>>,
+}
