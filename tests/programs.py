@@ -5,11 +5,11 @@ Only the globals in ``ALLOWED`` can be reached, so a program may be run whatever
 
 from __future__ import annotations
 
+import functools
 import pickle
 import random
 import struct
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Any
 
 from tests import samples
@@ -29,7 +29,8 @@ ALLOWED = {
 }
 
 
-def guarded(module: ModuleType) -> Any:
+@functools.cache
+def guarded(module: Any) -> Any:
     """Return an Unpickler of ``module`` that resolves nothing but ALLOWED."""
 
     class Guarded(module.Unpickler):  # type: ignore[name-defined,misc]
@@ -185,39 +186,114 @@ def two_operand_programs() -> Iterator[tuple[str, bytes]]:
             yield f"BUILD on slots with ({a}, {b})", VALUES["instance with slots"] + first + second + b"\x86b."
 
 
-_WEIGHTED = [
-    *([b"("] * 6 + [b"}"] * 3 + [b"]"] * 3 + [b")"] * 3 + [b"\x8f"] + [b"u"] * 4 + [b"e"] * 4 + [b"t"] * 3),
-    *([b"b"] * 4 + [b"R"] * 3 + [b"\x81"] * 3 + [b"s"] * 2 + [b"a"] * 2 + [b"\x90"] * 2 + [b"\x91"] * 2),
-    *([b"\x94"] * 6 + [b"2"] * 2 + [b"0", b"1", b"d", b"l", b"o", b"\x92", b"\x93", b"Q", b"."]),
-    *([b"\x85"] * 2 + [b"\x86"] * 2 + [b"\x87"]),
-]
+_NAMES = ("a", "b", "x", "y", "name", "state", "label", "next", "__dict__", "__setstate__")
+_CLASSES = ("Plain", "Point", "Node", "Slots", "SlotsAndDict", "ListChild", "DictChild", "SetChild", "WithState")
+_CALLABLES = ("function", "Plain", "Bag", "AppendOnlyBag", "AddOnlySet")
+
+
+class _Program:
+    """Writes a program while keeping track of what is on the stack, so that most of it is well formed."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.code = bytearray(b"\x80" + bytes([rng.choice((2, 4, 5))]))
+        self.stack: list[str] = []
+        self.memo = 0
+
+    def emit(self, code: bytes, pops: int = 0, push: str | None = None) -> None:
+        """Write an opcode and do to the stack what it does."""
+        self.code += code
+        if pops:
+            del self.stack[-pops:]
+        if push is not None:
+            self.stack.append(push)
+
+    def value(self) -> None:
+        """Push something."""
+        rng = self.rng
+        pick = rng.randrange(12)
+        if pick < 3:
+            self.emit(b"K" + bytes([rng.randrange(4)]), push="atom")
+        elif pick < 6:
+            name = rng.choice(_NAMES).encode()
+            self.emit(b"\x8c" + bytes([len(name)]) + name, push="atom")
+        elif pick == 6:
+            self.emit(b"]", push="list")
+        elif pick == 7:
+            self.emit(b"}", push="dict")
+        elif pick == 8:
+            self.emit(b"\x8f", push="set")
+        elif pick == 9:
+            name = rng.choice(_CLASSES)
+            kind = {"ListChild": "list", "DictChild": "dict", "SetChild": "set"}.get(name, "instance")
+            self.emit(_global(name) + b")\x81", push=kind)
+        elif pick == 10:
+            self.emit(_global(rng.choice(_CALLABLES)) + b")R", push="instance")
+        else:
+            self.emit(rng.choice((b"N", b")", b"\x88")), push="atom")
+
+    def step(self) -> None:
+        """Write one opcode that fits, or now and then one that need not."""
+        rng, stack = self.rng, self.stack
+        above = len(stack) - 1 - max((i for i, k in enumerate(stack) if k == "mark"), default=-1)
+        marked = "mark" in stack
+        target = stack[-above - 2] if marked and above + 2 <= len(stack) else None
+        moves: list[Any] = [self.value] * 3
+        moves += [lambda: self.emit(b"(", push="mark")] * 2
+        if stack and stack[-1] != "mark":
+            moves += [lambda: self._memoise(), lambda: self.emit(b"2", push=stack[-1]), lambda: self.emit(b"0", 1)]
+            moves += [lambda: self.emit(b"\x85", 1, "tuple")]
+        if self.memo:
+            moves += [lambda: self.emit(b"h" + bytes([rng.randrange(self.memo)]), push="any")] * 2
+        if above >= 2:
+            pair = stack[-2]
+            moves += [lambda: self.emit(b"\x86", 2, "tuple")]
+            if pair == "list":
+                moves += [lambda: self.emit(b"a", 1)] * 3
+            if pair == "instance" and (stack[-1] == "dict" or rng.random() < 0.05):
+                moves += [lambda: self.emit(b"b", 1)] * 4
+        if above >= 3 and stack[-3] == "dict" and stack[-2] == "atom":
+            moves += [lambda: self.emit(b"s", 2)] * 4
+        if marked:
+            moves += [lambda: self.emit(b"t", above + 1, "tuple"), lambda: self.emit(b"l", above + 1, "list")]
+            moves += [lambda: self.emit(b"1", above + 1)]
+            if above % 2 == 0 and all(k == "atom" for k in stack[len(stack) - above :: 2] if above):
+                moves += [lambda: self.emit(b"d", above + 1, "dict")]
+                if target == "dict":
+                    moves += [lambda: self.emit(b"u", above + 1)] * 5
+            if target == "list":
+                moves += [lambda: self.emit(b"e", above + 1)] * 5
+            if target == "set" and all(k == "atom" for k in stack[len(stack) - above :] if above):
+                moves += [lambda: self.emit(b"\x90", above + 1)] * 5
+        if rng.random() < 0.02:
+            moves = [lambda: self.emit(rng.choice((b"b", b"R", b"\x81", b"u", b"e", b"o", b"\x91", b"\x92", b"\x93")))]
+        rng.choice(moves)()
+
+    def _memoise(self) -> None:
+        if self.rng.random() < 0.7 or self.memo < 3:
+            self.emit(b"q" + bytes([self.memo]))
+            self.memo += 1
+        else:
+            self.emit(b"q" + bytes([self.rng.randrange(self.memo)]))
+
+    def finish(self) -> bytes:
+        """Gather all that is left and stop."""
+        while "mark" in self.stack:
+            above = len(self.stack) - 1 - max(i for i, k in enumerate(self.stack) if k == "mark")
+            self.emit(b"t", above + 1, "tuple")
+        if not self.stack:
+            self.emit(b"N", push="atom")
+        while len(self.stack) > 1:
+            self.emit(b"\x86", 2, "tuple")
+        return bytes(self.code + b".")
 
 
 def random_program(rng: random.Random, length: int = 40) -> bytes:
     """Return a program that is mostly well formed, so that it gets somewhere."""
-    out = [b"\x80" + bytes([rng.choice((2, 4, 5))])]
-    names = ("a", "b", "x", "y", "name", "state", "label", "next", "__dict__", "__setstate__")
-    values = list(VALUES.values())
+    program = _Program(rng)
     for _ in range(rng.randrange(2, length)):
-        pick = rng.random()
-        if pick < 0.45:
-            out.append(rng.choice(_WEIGHTED))
-        elif pick < 0.6:
-            out.append(rng.choice(values))
-        elif pick < 0.72:
-            name = rng.choice(names).encode()
-            out.append(b"\x8c" + bytes([len(name)]) + name)
-        elif pick < 0.82:
-            out.append(b"K" + bytes([rng.randrange(4)]))
-        elif pick < 0.92:
-            out.append(b"h" + bytes([rng.randrange(6)]))
-        elif pick < 0.95:
-            out.append(b"q" + bytes([rng.randrange(6)]))
-        else:
-            module_name, name_ = rng.choice(sorted(ALLOWED))
-            out.append(f"c{module_name}\n{name_}\n".encode())
-    out.append(rng.choice((b".", b"e.", b"u.", b"b.", b"t.", b"s.", b"\x86.")))
-    return b"".join(out)
+        program.step()
+    return program.finish()
 
 
 def mutate(rng: random.Random, data: bytes) -> bytes:
