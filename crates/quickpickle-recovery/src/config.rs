@@ -105,6 +105,10 @@ pub struct Config {
     pub wait: Wait,
     /// Ends the wait when set.
     pub cancel: Option<Arc<AtomicBool>>,
+    /// Longest any call to ZooKeeper takes; the engine's default unless set.
+    pub operation_timeout: Option<Duration>,
+    /// How long ZooKeeper keeps the lock of a master it does not hear from; the engine's default unless set.
+    pub session_timeout: Option<Duration>,
     /// Size of a log segment; the log's default unless set.
     pub segment_bytes: Option<u64>,
     /// Whether the log compacts by itself; it does unless set to `false`.
@@ -263,6 +267,12 @@ impl Config {
             "strict" => self.strict = parse_bool(value)?,
             "autoCompact" | "auto_compact" => self.auto_compact = Some(parse_bool(value)?),
             "wait" => self.wait = parse_wait(value)?,
+            "operationTimeout" | "operation_timeout" => {
+                self.operation_timeout = Some(parse_millis(value)?)
+            }
+            "sessionTimeout" | "session_timeout" => {
+                self.session_timeout = Some(parse_millis(value)?)
+            }
             "segmentBytes" | "segment_bytes" => {
                 let bytes = value.parse().ok().filter(|&bytes: &u64| bytes >= 4096);
                 self.segment_bytes = Some(bytes.ok_or_else(|| {
@@ -273,7 +283,7 @@ impl Config {
             "onFailure" | "on_failure" => {}
             _ => {
                 let message = "there is no such setting; there are engine, directory, url, serializer, compression, sync, strict, \
-                               wait, segmentBytes, autoCompact and onFailure";
+                               wait, operationTimeout, sessionTimeout, segmentBytes, autoCompact and onFailure";
                 return Err(Error::new(ErrorKind::Config, "", message));
             }
         }
@@ -388,6 +398,30 @@ impl Config {
         ))
     }
 
+    #[cfg(feature = "zookeeper")]
+    fn open_zookeeper(&self) -> Result<Box<dyn PersistenceEngine>> {
+        let missing = || {
+            Error::new(
+                ErrorKind::Config,
+                "spark.deploy.zookeeper.url",
+                "names no servers; the engine needs them",
+            )
+        };
+        let servers = self.zookeeper_url.as_deref().ok_or_else(missing)?;
+        let defaults = crate::zookeeper::ZooKeeperOptions::default();
+        let options = crate::zookeeper::ZooKeeperOptions {
+            strict: self.strict,
+            read_only: self.read_only,
+            wait: self.wait,
+            cancel: self.cancel.clone(),
+            operation_timeout: self.operation_timeout.unwrap_or(defaults.operation_timeout),
+            session_timeout: self.session_timeout.unwrap_or(defaults.session_timeout),
+        };
+        let dir = self.zookeeper_dir.as_deref().unwrap_or("/spark");
+        let engine = crate::zookeeper::ZooKeeperEngine::open(servers, dir, options)?;
+        Ok(Box::new(Compressed::new(engine, self.compression)))
+    }
+
     fn needed_directory(&self) -> Result<&Path> {
         let missing = || {
             Error::new(
@@ -439,4 +473,19 @@ fn parse_wait(text: &str) -> Result<Wait> {
             )),
         },
     }
+}
+
+fn parse_millis(text: &str) -> Result<Duration> {
+    let millis = text
+        .trim_end_matches("ms")
+        .parse()
+        .ok()
+        .filter(|&millis: &u64| millis > 0);
+    millis.map(Duration::from_millis).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Config,
+            "",
+            format!("{text:?} is not a time; use milliseconds"),
+        )
+    })
 }

@@ -19,10 +19,13 @@ mod error;
 mod file_system;
 mod lock;
 mod log;
+mod names;
 mod recovery;
 mod serializer;
 pub mod spark;
 pub mod storage;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;
 
 pub use black_hole::BlackHoleEngine;
 pub use compression::{Compressed, Compression, compress, decompress};
@@ -34,3 +37,5 @@ pub use file_system::{FileSystemEngine, FileSystemOptions};
 pub use log::{LogEngine, LogOptions};
 pub use recovery::{AsEngine, Recovery};
 pub use serializer::{Compact, Record, Serializer};
+#[cfg(feature = "zookeeper")]
+pub use zookeeper::{ZooKeeperEngine, ZooKeeperOptions};

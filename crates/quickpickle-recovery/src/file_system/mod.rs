@@ -1,11 +1,10 @@
 //! One file per entry: written under a temporary name, synced, renamed, directory synced.
 //!
 //! For people who want to see their entries with `ls`, and to compare with; the log is cheaper and no less safe. `file` knows the bytes,
-//! `names` makes file names of any text, this module keeps the directory. A file is complete or it is damaged: a crash leaves the old
+//! this module keeps the directory. A file is complete or it is damaged: a crash leaves the old
 //! value or the new one, and at most a temporary file.
 
 mod file;
-mod names;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,6 +24,7 @@ pub(crate) const MARKER: &str = "STORE";
 const ENTRIES: &str = "entries";
 const QUARANTINE: &str = "quarantine";
 const TEMPORARY: &str = "writing.tmp";
+const SUFFIX: &str = ".entry";
 
 /// How a directory of files is opened.
 #[derive(Clone, Debug, Default)]
@@ -198,7 +198,7 @@ impl FileSystemEngine {
                 report.closed_cleanly = false;
                 continue;
             }
-            if !names::is_entry(&file_name) {
+            if !file_name.ends_with(SUFFIX) {
                 report.notes.push(format!(
                     "{file_name}: not one of the store's files; left alone"
                 ));
@@ -207,7 +207,7 @@ impl FileSystemEngine {
             let bytes = self.read_file(&file_name)?;
             report.bytes_scanned += bytes.len() as u64;
             let checked = file::decode(&bytes).and_then(|entry| {
-                if names::file_name(&entry.name) == file_name {
+                if file_of(&entry.name) == file_name {
                     Ok(entry)
                 } else {
                     Err("the file has the name of another entry")
@@ -343,6 +343,11 @@ impl FileSystemEngine {
     }
 }
 
+/// The file of an entry.
+fn file_of(name: &str) -> String {
+    crate::names::encode(name) + SUFFIX
+}
+
 /// Reads the store's marker, writing it first in a new directory.
 fn read_marker(
     storage: &dyn Storage,
@@ -411,7 +416,7 @@ impl PersistenceEngine for FileSystemEngine {
     fn persist_tagged(&self, name: &str, codec: CodecId, value: &[u8]) -> Result<()> {
         entry::check_sizes(name, value)?;
         let bytes = file::encode(name, codec, value);
-        let file_name = names::file_name(name);
+        let file_name = file_of(name);
         let mut state = self.writable()?;
         let written = self.write(&file_name, &bytes);
         self.poison_on_error(&mut state, written)?;

@@ -65,5 +65,29 @@ pub(crate) fn local() -> Vec<Fixture> {
 
 /// Every engine there is.
 pub(crate) fn all() -> Vec<Fixture> {
-    local()
+    let mut fixtures = local();
+    fixtures.extend(zookeeper());
+    fixtures
+}
+
+/// A store of its own on the one server all tests share; none where no server can be started.
+#[cfg(feature = "zookeeper")]
+fn zookeeper() -> Option<Fixture> {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use crate::support::zookeeper::Server;
+
+    static SERVER: OnceLock<Option<Server>> = OnceLock::new();
+    static STORES: AtomicU32 = AtomicU32::new(0);
+    let server = SERVER.get_or_init(Server::start).as_ref()?;
+    let dir = format!("/behavior/{}", STORES.fetch_add(1, Ordering::Relaxed));
+    Some(fixture("zookeeper", |_| {
+        Config::zookeeper(server.address(), dir)
+    }))
+}
+
+#[cfg(not(feature = "zookeeper"))]
+fn zookeeper() -> Option<Fixture> {
+    None
 }

@@ -9,3 +9,6 @@ mod read;
 mod reopen;
 mod settings;
 mod threads;
+
+#[path = "../support/mod.rs"]
+mod support;

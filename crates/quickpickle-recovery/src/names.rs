@@ -1,23 +1,36 @@
-//! File names for any text.
+//! File and node names for any text.
 //!
 //! Lower-case letters, digits and `-_.` stand for themselves, everything else is `%` and two hex digits, so that names differ on file
-//! systems that fold case as well. What would be longer than a file name may be is named by its SHA-256; the full name is inside the
-//! file either way.
+//! systems that fold case as well. What would be longer than a file name may be is named by its SHA-256; the full name is kept beside
+//! the value either way. These names are on disk for ever.
 
 use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-const SUFFIX: &str = ".entry";
-/// Longest encoded name; with the suffix well below the 255 bytes that file systems allow.
+/// Longest encoded name; with a suffix well below the 255 bytes that file systems allow.
 const LONGEST: usize = 200;
 
-/// The file name of an entry.
-pub(super) fn file_name(name: &str) -> String {
+/// The name of the file or node for `name`.
+pub(crate) fn encode(name: &str) -> String {
     if name.is_empty() {
-        return format!("%{SUFFIX}");
+        return "%".into();
     }
-    let mut encoded = String::with_capacity(name.len() + SUFFIX.len());
+    let encoded = encode_bytes(name);
+    if encoded.len() > LONGEST {
+        return format!("~{}", crate::entry::hex(&Sha256::digest(name.as_bytes())));
+    }
+    encoded
+}
+
+/// Whether the node called `node` can be that of a name which starts with `prefix`. A hash tells nothing, so it can.
+#[cfg(feature = "zookeeper")]
+pub(crate) fn may_start_with(node: &str, prefix: &str) -> bool {
+    prefix.is_empty() || node.starts_with('~') || node.starts_with(&encode_bytes(prefix))
+}
+
+fn encode_bytes(name: &str) -> String {
+    let mut encoded = String::with_capacity(name.len());
     for (at, byte) in name.bytes().enumerate() {
         match byte {
             b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => encoded.push(char::from(byte)),
@@ -26,19 +39,8 @@ pub(super) fn file_name(name: &str) -> String {
                 let _ = write!(encoded, "%{byte:02x}");
             }
         }
-        if encoded.len() > LONGEST {
-            return format!(
-                "~{}{SUFFIX}",
-                crate::entry::hex(&Sha256::digest(name.as_bytes()))
-            );
-        }
     }
-    encoded + SUFFIX
-}
-
-/// Whether a file is an entry's.
-pub(super) fn is_entry(file_name: &str) -> bool {
-    file_name.ends_with(SUFFIX)
+    encoded
 }
 
 #[cfg(test)]
@@ -50,8 +52,8 @@ mod tests {
     #[test]
     fn ordinary_names_stay_readable() {
         assert_eq!(
-            file_name("worker_worker-20260101-10.0.0.1-7078"),
-            "worker_worker-20260101-10.0.0.1-7078.entry"
+            encode("worker_worker-20260101-10.0.0.1-7078"),
+            "worker_worker-20260101-10.0.0.1-7078"
         );
     }
 
@@ -80,7 +82,7 @@ mod tests {
         ];
         let files: HashSet<String> = names
             .iter()
-            .map(|name| file_name(name).to_lowercase())
+            .map(|name| encode(name).to_lowercase())
             .collect();
         assert_eq!(files.len(), names.len());
         for file in files {
@@ -88,7 +90,7 @@ mod tests {
                 !file.contains('/')
                     && !file.starts_with('.')
                     && !file.contains('\0')
-                    && file.len() <= 255,
+                    && file.len() <= 210,
                 "{file}"
             );
         }
