@@ -1,12 +1,13 @@
-//! The pickle format without Python: what is in a pickle, read and listed safely.
+//! The pickle format without Python: pickles read, listed and written, without running them.
 //!
-//! Nothing here runs what a pickle asks for; it is data throughout. No length, index or depth in the input is trusted:
+//! What a pickle asks for is data throughout. No length, index or depth in the input is trusted:
 //! malformed input is an [`Error`] with the byte where it happened, never a panic, and memory follows the size of the
 //! input.
 //!
 //! - [`Opcode`] is the table of operations, [`Protocol`] what each protocol brought.
 //! - [`read`] and [`step`] push operations from a [`Source`] into a [`Visitor`]: the fast way, for unpicklers.
 //! - [`Ops`] iterates over operations as data, [`Listing`] shows them to people, [`machine`] checks how they fit.
+//! - [`Writer`] writes operations to a [`Sink`], as CPython would: the shortest form, in [`frame`]s.
 //! - [`int`], [`text`] and [`mod@repr`] know values as pickles write them and as Python shows them.
 //!
 //! Which globals does a pickle name?
@@ -25,10 +26,23 @@
 //! assert_eq!(globals, [(&b"collections"[..], &b"OrderedDict"[..])]);
 //! # Ok::<(), quickpickle_format::Error>(())
 //! ```
+//!
+//! A pickle of 1.5 in protocol 4:
+//!
+//! ```
+//! use quickpickle_format::Writer;
+//!
+//! let mut writer = Writer::new(Vec::new(), 4);
+//! writer.begin();
+//! writer.float(1.5);
+//! writer.end();
+//! assert_eq!(writer.sink(), b"\x80\x04\x95\x0a\0\0\0\0\0\0\0G\x3f\xf8\0\0\0\0\0\0.");
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod disassemble;
 pub mod error;
+pub mod frame;
 pub mod int;
 pub mod limits;
 pub mod machine;
@@ -37,8 +51,10 @@ pub mod opcode;
 pub mod protocol;
 pub mod reader;
 pub mod repr;
+pub mod sink;
 pub mod source;
 pub mod text;
+pub mod writer;
 
 pub use disassemble::Listing;
 pub use error::{Error, ErrorKind, Result};
@@ -46,4 +62,6 @@ pub use op::{Argument, Op, Ops};
 pub use opcode::Opcode;
 pub use protocol::Protocol;
 pub use reader::{Flow, Visitor, read, step};
+pub use sink::Sink;
 pub use source::{SliceSource, Source};
+pub use writer::Writer;
