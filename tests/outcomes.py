@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,3 +59,22 @@ def text_of(exc: BaseException | None) -> str:
         out += [type(exc).__name__, str(exc), *getattr(exc, "__notes__", [])]
         exc = exc.__cause__ or exc.__context__
     return "\n".join(out)
+
+
+@contextlib.contextmanager
+def little_memory(spare: int = 1 << 30) -> Iterator[None]:
+    """Let the process grow by no more than ``spare`` bytes of address space.
+
+    The reference fills gigabytes on the word of a memo index; with this it raises MemoryError instead.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with open("/proc/self/statm") as f:
+        size = int(f.read().split()[0]) * resource.getpagesize()
+    limit = size + spare
+    if soft != resource.RLIM_INFINITY:
+        limit = min(limit, soft)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

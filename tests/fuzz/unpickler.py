@@ -80,7 +80,7 @@ def main() -> int:
     parser.add_argument("--no-compare", action="store_true", help="do not load by the C unpickler as well")
     parser.add_argument("--journal", type=Path, default=Path("fuzz-journal.bin"))
     parser.add_argument("--replay", type=Path, help="load the input of a journal and stop")
-    parser.add_argument("--gigabytes", type=float, default=4, help="cap on address space")
+    parser.add_argument("--gigabytes", type=float, default=1.5, help="cap on address space")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     module = importlib.import_module(options.module)

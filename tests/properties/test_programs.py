@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import pickle
 import random
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from tests import corpus, programs
 from tests.conftest import LONG
 from tests.equality import Difference, assert_same_graph
-from tests.outcomes import Raised, Returned, outcome
+from tests.outcomes import Raised, Returned, little_memory, outcome
 
 ROUNDS = 400_000 if LONG else 12_000
 
@@ -75,6 +76,12 @@ def report(found: list[tuple[bytes, str]], tried: int) -> str:
     """Return the shortest finds."""
     found.sort(key=lambda f: len(f[0]))
     return f"{len(found)} of {tried} differ\n" + "\n".join(f"{d!r}\n    {w}" for d, w in found[:15])
+
+
+@pytest.fixture(autouse=True)
+def _capped() -> Iterator[None]:
+    with little_memory():
+        yield
 
 
 @pytest.mark.filterwarnings("ignore")
