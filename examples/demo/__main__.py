@@ -47,8 +47,8 @@ def results() -> Iterator[tuple[str, Result]]:
 
 
 def duration(times: Times) -> str:
-    """Best and median to three digits, in the largest unit that leaves one before the point."""
-    unit, scale = ("ms", 1e3) if times.best >= 1e-3 else ("µs", 1e6)
+    """Best and median, to three digits."""
+    unit, scale = ("ms", 1e3) if times.median >= 1e-3 else ("µs", 1e6)
     return f"{times.best * scale:.3g} ({times.median * scale:.3g}) {unit}"
 
 

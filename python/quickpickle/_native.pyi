@@ -14,6 +14,20 @@ from typing_extensions import Buffer, disjoint_base
 __version__: str
 """The release of quickpickle, for example ``"0.1.0"``."""
 
+__all__ = [
+    "Pickler",
+    "PicklerMemo",
+    "Unpickler",
+    "UnpicklerMemo",
+    "__version__",
+    "_no_persistent_id",
+    "_no_persistent_load",
+    "dump",
+    "dumps",
+    "load",
+    "loads",
+]
+
 _Reduced: TypeAlias = str | tuple[Any, ...]
 _BufferCallback: TypeAlias = Callable[[PickleBuffer], Any]
 _Buffers: TypeAlias = Iterable[Any]
@@ -104,7 +118,7 @@ def loads(
     """
 
 @final
-class PicklerMemoProxy:
+class PicklerMemo:
     """The memo of a Pickler: which objects it has written, by ``id``."""
 
     def clear(self) -> None:
@@ -125,6 +139,8 @@ class Pickler:
     """True for protocols above 0."""
     fast: bool
     """No memo: smaller output, but sharing is lost and cycles never end. Deprecated."""
+    persistent_id: Callable[[Any], Any]
+    """A subclass's method, or set on the pickler: what to write in an object's place, or None."""
     dispatch_table: Mapping[type, Callable[[Any], _Reduced]]
     """This pickler's own reducers, in the place of ``copyreg.dispatch_table``."""
 
@@ -138,11 +154,11 @@ class Pickler:
         """Arguments and errors as for the function ``dump``."""
 
     @property
-    def memo(self) -> PicklerMemoProxy:
+    def memo(self) -> PicklerMemo:
         """The objects written so far; may be set to another pickler's memo, or a copy of one."""
 
     @memo.setter
-    def memo(self, value: PicklerMemoProxy | dict[int, tuple[int, Any]]) -> None: ...
+    def memo(self, value: PicklerMemo | dict[int, tuple[int, Any]]) -> None: ...
     def dump(self, obj: Any, /) -> None:
         """Write the pickle of ``obj``; errors as for the function ``dump``."""
 
@@ -150,7 +166,7 @@ class Pickler:
         """Forget the objects written so far, so that they are written anew."""
 
 @final
-class UnpicklerMemoProxy:
+class UnpicklerMemo:
     """The memo of an Unpickler: the objects it has made, by number."""
 
     def clear(self) -> None:
@@ -167,6 +183,9 @@ class Unpickler:
     ``persistent_load(pid)``, the other half of ``Pickler.persistent_id``.
     """
 
+    persistent_load: Callable[[Any], Any]
+    """A subclass's method, or set on the unpickler: the object that ``persistent_id`` named."""
+
     def __init__(
         self,
         file: _Reader,
@@ -179,11 +198,11 @@ class Unpickler:
         """Arguments and errors as for the function ``load``."""
 
     @property
-    def memo(self) -> UnpicklerMemoProxy:
+    def memo(self) -> UnpicklerMemo:
         """The objects made so far; may be set to another unpickler's memo, or a copy of one."""
 
     @memo.setter
-    def memo(self, value: UnpicklerMemoProxy | dict[int, Any]) -> None: ...
+    def memo(self, value: UnpicklerMemo | dict[int, Any]) -> None: ...
     def load(self) -> Any:
         """Read the next pickle and return its object; errors as for the function ``load``."""
 
@@ -192,3 +211,9 @@ class Unpickler:
 
         Called for each class or function a pickle names; raise ``UnpicklingError`` to refuse.
         """
+
+def _no_persistent_id(obj: Any, /) -> None:
+    """What ``Pickler.persistent_id`` is from Python 3.13 on, where none is set."""
+
+def _no_persistent_load(pid: Any, /) -> Any:
+    """What ``Unpickler.persistent_load`` is from Python 3.13 on, where none is set; it refuses."""

@@ -55,7 +55,10 @@ pub(crate) fn dump(
 
 /// Read and return an object from the pickle data in a bytes-like object; as pickle.loads.
 #[pyfunction]
-#[pyo3(signature = (data, /, *, fix_imports=true, encoding="ASCII", errors="strict", buffers=None))]
+#[pyo3(
+    signature = (data, /, *, fix_imports=true, encoding="ASCII", errors="strict", buffers=None),
+    text_signature = "(data, /, *, fix_imports=True, encoding='ASCII', errors='strict', buffers=())"
+)]
 pub(crate) fn loads<'py>(
     data: &Bound<'py, PyAny>,
     fix_imports: bool,
@@ -73,7 +76,10 @@ pub(crate) fn loads<'py>(
 
 /// Read and return an object from the pickle data stored in a file; as pickle.load.
 #[pyfunction]
-#[pyo3(signature = (file, *, fix_imports=true, encoding="ASCII", errors="strict", buffers=None))]
+#[pyo3(
+    signature = (file, *, fix_imports=true, encoding="ASCII", errors="strict", buffers=None),
+    text_signature = "(file, *, fix_imports=True, encoding='ASCII', errors='strict', buffers=())"
+)]
 pub(crate) fn load<'py>(
     file: &Bound<'py, PyAny>,
     fix_imports: bool,

@@ -53,7 +53,10 @@ fn in_use() -> PyErr {
 #[pymethods]
 impl Pickler {
     #[new]
-    #[pyo3(signature = (*_args, **_kwargs))]
+    #[pyo3(
+        signature = (*_args, **_kwargs),
+        text_signature = "(file, protocol=None, fix_imports=True, buffer_callback=None)"
+    )]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         Pickler {
             config: Mutex::default(),

@@ -54,7 +54,10 @@ fn in_use() -> PyErr {
 #[pymethods]
 impl Unpickler {
     #[new]
-    #[pyo3(signature = (*_args, **_kwargs))]
+    #[pyo3(
+        signature = (*_args, **_kwargs),
+        text_signature = "(file, *, fix_imports=True, encoding='ASCII', errors='strict', buffers=())"
+    )]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         Unpickler { config: Mutex::new(None), memory: Mutex::new(Some(Memory::new())) }
     }
