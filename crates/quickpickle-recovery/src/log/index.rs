@@ -6,9 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-
 use super::format::{RECORD_HEADER, RecordHeader, Salt};
+use super::table::NameTable;
 use crate::entry::Entry;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{StoredFile, read_full};
@@ -37,7 +36,7 @@ pub(crate) struct Segment {
 /// Names to locations, and the segments they point into.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    names: HashMap<Box<str>, Location>,
+    names: NameTable,
     pub(crate) segments: BTreeMap<u64, Segment>,
     live_bytes: u64,
 }
@@ -56,19 +55,19 @@ impl Index {
     }
 
     pub(crate) fn contains(&self, name: &str) -> bool {
-        self.names.contains_key(name)
+        self.names.get(name).is_some()
     }
 
+    /// Makes room for this many more names.
+    pub(crate) fn reserve(&mut self, names: usize) {
+        self.names.reserve(names);
+    }
+
+    #[inline]
     pub(crate) fn put(&mut self, name: &str, location: Location) {
         self.live_bytes += u64::from(location.len);
-        let slot = self.names.entry_ref(name);
-        match slot {
-            hashbrown::hash_map::EntryRef::Occupied(mut entry) => {
-                self.live_bytes -= u64::from(entry.insert(location).len);
-            }
-            hashbrown::hash_map::EntryRef::Vacant(entry) => {
-                entry.insert(location);
-            }
+        if let Some(old) = self.names.insert(name, location) {
+            self.live_bytes -= u64::from(old.len);
         }
     }
 
@@ -79,47 +78,44 @@ impl Index {
     }
 
     pub(crate) fn clear_names(&mut self) {
-        self.names.clear();
+        self.names = NameTable::default();
         self.live_bytes = 0;
     }
 
     /// Names that start with `prefix`, ordered.
     pub(crate) fn names(&self, prefix: &str) -> Vec<String> {
-        let mut names: Vec<String> = self
+        let matching = self
             .names
-            .keys()
-            .filter(|name| name.starts_with(prefix))
-            .map(ToString::to_string)
-            .collect();
+            .iter()
+            .filter(|(name, _)| name.starts_with(prefix));
+        let mut names: Vec<String> = matching.map(|(name, _)| name.to_owned()).collect();
         names.sort_unstable();
         names
     }
 
     pub(crate) fn location(&self, name: &str) -> Option<Location> {
-        self.names.get(name).copied()
+        self.names.get(name)
     }
 
     /// Locations of the names that start with `prefix`, in the order they lie on disk.
     pub(crate) fn locations(&self, prefix: &str) -> Vec<Location> {
-        let mut found: Vec<Location> = self
+        let matching = self
             .names
             .iter()
-            .filter(|(name, _)| name.starts_with(prefix))
-            .map(|(_, &location)| location)
-            .collect();
+            .filter(|(name, _)| name.starts_with(prefix));
+        let mut found: Vec<Location> = matching.map(|(_, location)| location).collect();
         found.sort_unstable();
         found
     }
 
     /// Points every name whose record was moved to its new place. `moves` is sorted by old place.
     pub(crate) fn relocate(&mut self, moves: &[(Location, Location)]) {
-        for location in self.names.values_mut() {
+        self.names.update(|location| {
             if let Ok(at) = moves.binary_search_by_key(location, |(old, _)| *old) {
-                let new = moves[at].1;
                 // A record keeps its length when it moves, so the count of live bytes stays right.
-                *location = new;
+                *location = moves[at].1;
             }
-        }
+        });
     }
 }
 

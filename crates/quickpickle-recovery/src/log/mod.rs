@@ -12,6 +12,7 @@ mod open;
 mod replay;
 mod scan;
 mod segment;
+mod table;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -17,6 +17,11 @@ use crate::engine::{Damage, Report};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::read_full;
 
+/// After this many records the size of the index is guessed.
+const SAMPLE: u64 = 1024;
+/// A guess is never more than this; eight bytes for each are taken on its word.
+const MOST_GUESSED: u64 = 4 << 20;
+
 /// What replay found.
 #[derive(Debug)]
 pub(crate) struct Replayed {
@@ -302,10 +307,20 @@ impl<'a> Run<'a> {
                     };
                     self.record(operation, location, &header, name, value);
                     self.end = offset + header.record_len();
+                    if self.report.records == SAMPLE {
+                        self.make_room();
+                    }
                 }
             }
         }
         Ok(ended)
+    }
+
+    /// Guesses from the first records how many names there will be, so that the index need not grow step by step.
+    fn make_room(&mut self) {
+        let total: u64 = self.segments.values().map(|segment| segment.end).sum();
+        let guess = total / self.end.max(1) * self.index.len() as u64;
+        self.index.reserve(guess.min(MOST_GUESSED) as usize);
     }
 
     #[inline]

@@ -1,0 +1,200 @@
+//! How the log behaves as things grow: threads that persist at once, and records to be read when a store is opened.
+//!
+//! Opening is compared with what bounds it: reading the same files into a small buffer, and reading plus checksumming them. Files are in
+//! the page cache, as they are when a master restarts; every opening counts its entries.
+
+mod harness;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use harness::{Arguments, Samples, file_system, ms, scratch, time};
+use quickpickle_recovery::spark::WorkerInfo;
+use quickpickle_recovery::{Compact, Config, Durability, Entry, Serializer};
+use serde_json::{Value, json};
+
+const THREADS: usize = 8;
+const PERSISTS: usize = 1000;
+
+fn worker(number: u32) -> Entry {
+    let worker = WorkerInfo::example(number);
+    let mut value = Vec::new();
+    Compact.serialize(&worker, &mut value).unwrap();
+    Entry {
+        name: format!("worker_{}-{number}", worker.id),
+        codec: Compact.codec(),
+        value,
+    }
+}
+
+/// 1,000 persists: one after the other, and from eight threads at once.
+fn concurrent(directory: &Path, rounds: usize) -> Vec<Value> {
+    let entries: Vec<Entry> = (0..PERSISTS as u32).map(worker).collect();
+    let group = Durability::Group(Duration::from_millis(10));
+    let cases = [
+        ("always, 1 thread: a sync each", Durability::Always, 1),
+        (
+            "always, 8 threads: a sync for those waiting",
+            Durability::Always,
+            THREADS,
+        ),
+        ("group(10), 8 threads", group, THREADS),
+        ("group(10), 8 threads, then sync()", group, THREADS),
+        ("none, 8 threads", Durability::None, THREADS),
+    ];
+    println!(
+        "\n{PERSISTS} persists on {}, ms\n\n| | best | avg | stdev | faster than a sync each |\n|---|---:|---:|---:|---:|",
+        file_system(directory)
+    );
+    let mut samples = vec![Samples::default(); cases.len()];
+    for _ in 0..rounds {
+        for ((name, durability, threads), samples) in cases.iter().zip(&mut samples) {
+            let place = scratch(directory);
+            let engine = Config {
+                durability: *durability,
+                ..Config::log(place.path())
+            }
+            .open()
+            .unwrap();
+            let engine = &engine;
+            let (taken, ()) = time(|| {
+                std::thread::scope(|scope| {
+                    for part in entries.chunks(PERSISTS / threads) {
+                        scope.spawn(move || {
+                            part.iter().for_each(|e| {
+                                engine.persist_tagged(&e.name, e.codec, &e.value).unwrap()
+                            })
+                        });
+                    }
+                });
+                if name.ends_with("sync()") {
+                    engine.sync().unwrap();
+                }
+            });
+            samples.push(taken);
+            assert_eq!(engine.names("worker_").unwrap().len(), PERSISTS);
+        }
+    }
+    let alone = samples[0].best();
+    let rows = cases.iter().zip(&samples).map(|((name, _, threads), samples)| {
+        let faster = alone / samples.best();
+        println!(
+            "| {name} | {} | {} | {} | {faster:.1}x |",
+            ms(samples.best()),
+            ms(samples.average()),
+            ms(samples.deviation())
+        );
+        json!({ "case": name, "threads": threads, "file_system": file_system(directory), "times": samples.json(), "faster": faster })
+    });
+    rows.collect()
+}
+
+/// Opening stores of more and more records.
+fn reopen(directory: &Path, quick: bool) -> Vec<Value> {
+    println!(
+        "\nOpening a log of WorkerInfo on {}\n\n| records | MB | ms | ns/record | log GB/s | read GB/s | read + crc32c GB/s | compact ms |\n\
+         |---:|---:|---:|---:|---:|---:|---:|---:|",
+        file_system(directory)
+    );
+    let mut rows = Vec::new();
+    let counts: &[u32] = if quick {
+        &[1000, 10_000]
+    } else {
+        &[1000, 10_000, 100_000, 1_000_000]
+    };
+    for &records in counts {
+        let place = scratch(directory);
+        let config = Config {
+            durability: Durability::None,
+            auto_compact: Some(false),
+            ..Config::log(place.path())
+        };
+        let engine = config.open().unwrap();
+        let mut batch = Vec::new();
+        for number in 0..records {
+            batch.push(worker(number));
+            if batch.len() == 500 || number + 1 == records {
+                engine.persist_batch(&batch).unwrap();
+                batch.clear();
+            }
+        }
+        engine.close().unwrap();
+        drop(engine);
+        let bytes = segments(place.path())
+            .iter()
+            .map(|path| path.metadata().unwrap().len())
+            .sum::<u64>();
+        let rounds = (2_000_000 / records).clamp(7, 200);
+        let [mut open, mut read, mut checksum] = [const { Samples(Vec::new()) }; 3];
+        for _ in 0..rounds {
+            let (taken, engine) = time(|| config.open().unwrap());
+            open.push(taken);
+            assert_eq!(engine.opening_report().entries, u64::from(records));
+            drop(engine);
+            read.push(time(|| assert_eq!(pass(place.path(), |_| 0).0, bytes)).0);
+            checksum.push(time(|| assert_ne!(pass(place.path(), crc32c::crc32c).1, 0)).0);
+        }
+        let engine = config.open().unwrap();
+        let (compact, report) = time(|| engine.compact().unwrap());
+        assert_eq!(report.entries, u64::from(records));
+        let rate = |samples: &Samples| bytes as f64 / samples.best();
+        println!(
+            "| {records} | {:.1} | {} | {:.0} | {:.2} | {:.2} | {:.2} | {} |",
+            bytes as f64 / 1e6,
+            ms(open.best()),
+            open.best() / f64::from(records),
+            rate(&open),
+            rate(&read),
+            rate(&checksum),
+            ms(compact.as_nanos() as f64)
+        );
+        rows.push(json!({
+            "records": records, "bytes": bytes, "file_system": file_system(directory), "open": open.json(), "read_only": read.json(),
+            "read_and_checksum": checksum.json(), "gigabytes_per_second": rate(&open), "compact_nanoseconds": compact.as_nanos() as u64,
+        }));
+    }
+    rows
+}
+
+fn segments(directory: &Path) -> Vec<std::path::PathBuf> {
+    let mut paths: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "qlog")
+    });
+    paths.sort();
+    paths
+}
+
+/// Reads every segment through a buffer of the size the log uses.
+fn pass(directory: &Path, look: impl Fn(&[u8]) -> u32) -> (u64, u32) {
+    let mut buffer = vec![0; 1 << 20];
+    let (mut bytes, mut seen) = (0, 0);
+    for path in segments(directory) {
+        let mut file = File::open(path).unwrap();
+        loop {
+            let got = file.read(&mut buffer).unwrap();
+            if got == 0 {
+                break;
+            }
+            seen ^= look(&buffer[..got]);
+            bytes += got as u64;
+        }
+    }
+    (bytes, seen)
+}
+
+fn main() {
+    let arguments = Arguments::parse();
+    let mut results = Vec::new();
+    for directory in &arguments.directories {
+        results.extend(concurrent(directory, if arguments.quick { 2 } else { 10 }));
+        results.extend(reopen(directory, arguments.quick));
+    }
+    arguments.record("scale", json!(results));
+}
