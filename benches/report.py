@@ -146,7 +146,6 @@ def plot(results: list[Row], path: Path) -> None:
             bars = axis.barh(places, [rows.get(name, 0) for name in labels], height, label=label)
             axis.bar_label(bars, fmt="%.1f", fontsize=7, padding=2)
         axis.axvline(1, color="black", linewidth=1)
-        axis.set_xscale("log")
         axis.set_yticks(range(len(labels)), [w if d in ("dumps", "loads") else f"{w} ({d})" for w, d in labels])
         axis.invert_yaxis()
         axis.set_xlabel("times as fast as C (minima)")
