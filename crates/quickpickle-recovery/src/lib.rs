@@ -23,6 +23,7 @@ mod names;
 mod recovery;
 mod serializer;
 pub mod spark;
+mod spark_wire;
 pub mod storage;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;
@@ -36,6 +37,6 @@ pub use error::{Error, ErrorKind, Result};
 pub use file_system::{FileSystemEngine, FileSystemOptions};
 pub use log::{LogEngine, LogOptions};
 pub use recovery::{AsEngine, Recovery};
-pub use serializer::{Compact, Record, Serializer};
+pub use serializer::{Compact, Pickle, Record, Serializer};
 #[cfg(feature = "zookeeper")]
 pub use zookeeper::{ZooKeeperEngine, ZooKeeperOptions};

@@ -7,7 +7,7 @@ use crate::compression;
 use crate::engine::PersistenceEngine;
 use crate::entry::{CodecId, Entry, shorten};
 use crate::error::{Error, ErrorKind, Result};
-use crate::serializer::{Compact, Record, Serializer};
+use crate::serializer::{Compact, Pickle, Record, Serializer};
 
 /// Stores values of Rust types.
 ///
@@ -96,6 +96,7 @@ impl<S: Serializer, E: AsEngine> Recovery<S, E> {
 fn deserialize_tagged<T: Record>(codec: CodecId, bytes: &[u8]) -> Result<T> {
     match codec {
         CodecId::COMPACT => Compact.deserialize(bytes),
+        CodecId::PICKLE => Pickle.deserialize(bytes),
         other => Err(Error::new(
             ErrorKind::Codec,
             "",

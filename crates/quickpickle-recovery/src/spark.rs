@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::serializer::Record;
+use crate::spark_wire::Packed;
 
 /// Where an endpoint listens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub struct ResourceInformation {
 }
 
 /// A worker that has registered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerInfo {
     /// Its id.
     pub id: String,
@@ -48,6 +49,40 @@ pub struct WorkerInfo {
     pub web_ui_address: String,
     /// Further resources it offers, by kind.
     pub resources: BTreeMap<String, ResourceInformation>,
+}
+
+/// How a worker is written where people may read it: by the names of its fields.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "WorkerInfo", rename = "WorkerInfo")]
+struct Named {
+    id: String,
+    host: String,
+    port: u16,
+    cores: u32,
+    memory: u64,
+    endpoint: RpcEndpoint,
+    web_ui_address: String,
+    resources: BTreeMap<String, ResourceInformation>,
+}
+
+impl Serialize for WorkerInfo {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            Named::serialize(self, serializer)
+        } else {
+            Packed::pack(self).serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for WorkerInfo {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            Named::deserialize(deserializer)
+        } else {
+            Packed::deserialize(deserializer).map(Packed::unpack)
+        }
+    }
 }
 
 /// How an executor or driver is started.

@@ -184,7 +184,7 @@ mod tests {
             let number = state >> 33;
             // Long names, so that removed text is cleared up on the way.
             let name = format!("{:0>300}", number % 5000);
-            if number % 3 == 0 {
+            if number.is_multiple_of(3) {
                 assert_eq!(table.remove(&name), map.remove(&name));
             } else {
                 assert_eq!(

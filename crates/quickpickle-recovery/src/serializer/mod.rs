@@ -4,6 +4,7 @@
 //! [`crate::Recovery`] looks at it before anything else.
 
 mod compact;
+mod pickle;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,6 +13,7 @@ use crate::entry::CodecId;
 use crate::error::Result;
 
 pub use compact::Compact;
+pub use pickle::Pickle;
 
 /// A type that can be stored: serde's traits and a number of its own.
 ///
