@@ -96,6 +96,12 @@ impl<S: Sink> Writer<S> {
         self.frame.is_full(self.sink.len())
     }
 
+    /// Whether `count` more bytes leave the open frame, if any, below its target size.
+    #[inline(always)]
+    pub fn has_frame_room(&self, count: usize) -> bool {
+        !self.frame.is_full(self.sink.len() + count)
+    }
+
     /// Whether a payload of `len` bytes is written outside of frames.
     #[inline(always)]
     pub fn bypasses_frame(len: usize) -> bool {

@@ -62,8 +62,8 @@ pub(crate) fn dump(
 pub(crate) fn loads<'py>(
     data: &Bound<'py, PyAny>,
     fix_imports: bool,
-    encoding: &str,
-    errors: &str,
+    encoding: Option<&str>,
+    errors: Option<&str>,
     buffers: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let hooks = hooks(fix_imports, encoding, errors, buffers)?;
@@ -83,8 +83,8 @@ pub(crate) fn loads<'py>(
 pub(crate) fn load<'py>(
     file: &Bound<'py, PyAny>,
     fix_imports: bool,
-    encoding: &str,
-    errors: &str,
+    encoding: Option<&str>,
+    errors: Option<&str>,
     buffers: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     load_file(file, &hooks(fix_imports, encoding, errors, buffers)?)
@@ -92,14 +92,15 @@ pub(crate) fn load<'py>(
 
 fn hooks<'py>(
     fix_imports: bool,
-    encoding: &str,
-    errors: &str,
+    encoding: Option<&str>,
+    errors: Option<&str>,
     buffers: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Hooks<'py>> {
+    let (encoding, errors) = options::encoding(encoding, errors)?;
     Ok(Hooks {
         fix_imports,
-        encoding: options::c_string(encoding)?,
-        errors: options::c_string(errors)?,
+        encoding,
+        errors,
         buffers: options::buffers(buffers)?,
         find_class: None,
         persistent_load: None,

@@ -1,6 +1,7 @@
 //! Keyword arguments, checked.
 
-use std::ffi::CString;
+use std::borrow::Cow;
+use std::ffi::{CStr, CString};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -38,7 +39,17 @@ pub(crate) fn buffers<'py>(argument: Option<&Bound<'py, PyAny>>) -> PyResult<Opt
     argument.map(|buffers| buffers.try_iter()).transpose()
 }
 
-/// A str handed on to C.
-pub(crate) fn c_string(text: &str) -> PyResult<CString> {
-    CString::new(text).map_err(|_| PyValueError::new_err("embedded null character"))
+/// Encoding of Python 2 strings and what to do about errors in them; `None` for the defaults.
+pub(crate) fn encoding(
+    encoding: Option<&str>,
+    errors: Option<&str>,
+) -> PyResult<(Cow<'static, CStr>, Cow<'static, CStr>)> {
+    let text = |given: Option<&str>, default: &'static CStr| match given {
+        None => Ok(Cow::Borrowed(default)),
+        Some(text) => {
+            let text = CString::new(text).map_err(|_| PyValueError::new_err("embedded null character"))?;
+            Ok::<_, PyErr>(Cow::Owned(text))
+        }
+    };
+    Ok((text(encoding, c"ASCII")?, text(errors, c"strict")?))
 }

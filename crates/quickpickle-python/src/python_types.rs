@@ -5,6 +5,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
+use crate::ffi::compat;
+
 /// What the standard library holds for picklers and unpicklers.
 pub(crate) struct Library {
     /// `copyreg.dispatch_table`
@@ -94,19 +96,16 @@ fn raised(py: Python<'_>, class: impl Fn(&Library) -> &Py<PyAny>, message: Strin
 /// The module named `name` in `sys.modules`, if it is there and not in the middle of being imported.
 pub(crate) fn loaded_module<'py>(name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = name.py();
-    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
-    let Some(module) = (match modules.cast::<PyDict>() {
-        Ok(modules) => modules.get_item(name)?,
-        Err(_) => None,
-    }) else {
+    let Some(module) = compat::module_in_table(name)? else {
         return Ok(None);
     };
     if module.is_none() {
         return Ok(None);
     }
-    let importing = match module.getattr_opt(intern!(py, "__spec__")) {
+    let importing = match compat::optional_attribute(&module, intern!(py, "__spec__")) {
         Ok(Some(spec)) if !spec.is_none() => {
-            matches!(spec.getattr_opt(intern!(py, "_initializing")), Ok(Some(flag)) if flag.is_truthy().unwrap_or(true))
+            let flag = compat::optional_attribute(&spec, intern!(py, "_initializing"));
+            matches!(flag, Ok(Some(flag)) if flag.is_truthy().unwrap_or(true))
         }
         Ok(_) => false,
         Err(_) => true,

@@ -119,19 +119,6 @@ pub(crate) fn float_from_text(py: Python<'_>, text: &std::ffi::CStr) -> PyResult
     }
 }
 
-/// A new instance of a class whose `__new__` is object's, with no arguments: what `object.__new__(class)` makes.
-#[inline(always)]
-pub(crate) fn instance<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
-    let ty = class.as_type_ptr();
-    // SAFETY: the class is alive; every class that can be instantiated has an allocator.
-    unsafe {
-        match (*ty).tp_alloc {
-            Some(alloc) => Bound::from_owned_ptr_or_err(class.py(), alloc(ty, 0)),
-            None => Err(pyo3::exceptions::PyTypeError::new_err("class cannot be instantiated")),
-        }
-    }
-}
-
 /// `class.__new__(class, *args, **kwargs)`, through the class's slot.
 pub(crate) fn new_instance<'py>(
     class: &Bound<'py, PyType>,

@@ -2,11 +2,18 @@
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyString, PyType};
 
 unsafe extern "C" {
     pub(super) static mut PyPickleBuffer_Type: ffi::PyTypeObject;
     fn PySys_Audit(event: *const std::ffi::c_char, format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
+    #[cfg(not(Py_3_13))]
+    fn _PyObject_LookupAttr(
+        obj: *mut ffi::PyObject,
+        name: *mut ffi::PyObject,
+        found: *mut *mut ffi::PyObject,
+    ) -> std::ffi::c_int;
+    fn _PyType_Lookup(ty: *mut ffi::PyTypeObject, name: *mut ffi::PyObject) -> *mut ffi::PyObject;
     static mut PyMethod_Type: ffi::PyTypeObject;
     fn PyMethod_New(function: *mut ffi::PyObject, to: *mut ffi::PyObject) -> *mut ffi::PyObject;
     fn PyMethod_Function(method: *mut ffi::PyObject) -> *mut ffi::PyObject;
@@ -38,6 +45,46 @@ pub(super) unsafe fn type_version(ty: *mut ffi::PyTypeObject) -> Option<u32> {
             0 => None,
             tag => Some(tag),
         }
+    }
+}
+
+/// The class's version tag, given one if it has none at the moment; None where it can have none.
+pub(crate) fn class_version(class: &Bound<'_, PyType>) -> Option<u32> {
+    let ty = class.as_type_ptr();
+    // SAFETY: class and name are alive. A lookup along the bases gives the class a version; what it finds is borrowed and
+    // not used.
+    unsafe {
+        type_version(ty).or_else(|| {
+            _PyType_Lookup(ty, pyo3::intern!(class.py(), "__dict__").as_ptr());
+            type_version(ty)
+        })
+    }
+}
+
+/// The class's version tag, None where it has none at the moment.
+#[inline(always)]
+pub(crate) fn version_now(class: &Bound<'_, PyType>) -> Option<u32> {
+    // SAFETY: the class is alive.
+    unsafe { type_version(class.as_type_ptr()) }
+}
+
+/// `getattr(obj, name, None)`, without making an exception only to drop it.
+#[inline]
+pub(crate) fn optional_attribute<'py>(
+    obj: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let mut found = std::ptr::null_mut();
+    // SAFETY: both are alive; the callee fills `found` with a new reference, or null with or without an exception.
+    unsafe {
+        #[cfg(not(Py_3_13))]
+        let status = _PyObject_LookupAttr(obj.as_ptr(), name.as_ptr(), &mut found);
+        #[cfg(Py_3_13)]
+        let status = ffi::PyObject_GetOptionalAttr(obj.as_ptr(), name.as_ptr(), &mut found);
+        if status < 0 {
+            return Err(PyErr::fetch(obj.py()));
+        }
+        Ok(Bound::from_owned_ptr_or_opt(obj.py(), found))
     }
 }
 
@@ -127,4 +174,18 @@ pub(crate) fn set_attribute(object: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>, 
     // SAFETY: all are alive.
     let status = unsafe { ffi::PyObject_SetAttr(object.as_ptr(), name.as_ptr(), value.as_ptr()) };
     if status < 0 { Err(PyErr::fetch(object.py())) } else { Ok(()) }
+}
+
+/// The module of that name in `sys.modules`, if it is there.
+pub(crate) fn module_in_table<'py>(name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    unsafe extern "C" {
+        fn PyImport_GetModule(name: *mut ffi::PyObject) -> *mut ffi::PyObject;
+    }
+    // SAFETY: the name is alive; a new reference comes back, or null with or without an exception.
+    unsafe {
+        match Bound::from_owned_ptr_or_opt(name.py(), PyImport_GetModule(name.as_ptr())) {
+            Some(module) => Ok(Some(module)),
+            None => PyErr::take(name.py()).map_or(Ok(None), Err),
+        }
+    }
 }

@@ -125,17 +125,6 @@ fn same(one: Option<usize>, other: Option<usize>) -> bool {
 }
 
 impl<'q> Obj<'q> {
-    /// The version tag of an object that is a type.
-    pub(crate) fn as_type_version(self) -> Option<u32> {
-        // SAFETY: checked to be a type.
-        unsafe {
-            if ffi::PyType_Check(self.as_ptr()) == 0 {
-                return None;
-            }
-            compat::type_version(self.as_ptr().cast())
-        }
-    }
-
     /// Where instances of an object that is a type keep their attributes.
     pub(crate) fn as_type_place(self) -> Place {
         // SAFETY: checked to be a type.

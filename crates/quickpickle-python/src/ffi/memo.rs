@@ -158,7 +158,15 @@ impl Memo {
 
     /// Forgets everything. Objects whose last reference was the memo's are freed, which may run code; the memo is
     /// consistent before that happens.
-    pub(crate) fn clear(&mut self, _py: Python<'_>) {
+    #[inline(always)]
+    pub(crate) fn clear(&mut self, py: Python<'_>) {
+        if !self.log.is_empty() {
+            self.clear_all(py);
+        }
+    }
+
+    #[inline(never)]
+    fn clear_all(&mut self, _py: Python<'_>) {
         let mut log = std::mem::take(&mut self.log);
         let settled = std::mem::take(&mut self.settled);
         self.used = 0;

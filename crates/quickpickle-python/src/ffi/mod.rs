@@ -24,5 +24,6 @@ pub(crate) mod instance;
 pub(crate) mod long;
 pub(crate) mod memo;
 pub(crate) mod object;
+pub(crate) mod slots;
 pub(crate) mod stack;
 pub(crate) mod types;

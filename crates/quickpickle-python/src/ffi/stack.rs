@@ -76,6 +76,7 @@ impl Stack {
     }
 
     /// Empties the stack, keeping a reasonable allocation.
+    #[inline(always)]
     pub(crate) fn clear(&mut self, py: Python<'_>) {
         if !self.items.is_empty() {
             self.truncate(py, 0);
@@ -149,19 +150,31 @@ impl Stack {
 
     /// Takes all objects from `from` on, keys and values in turn, into a dict. An odd one at the end is left.
     pub(crate) fn take_into_dict(&mut self, dict: &Bound<'_, PyDict>, from: usize) -> PyResult<()> {
-        let py = dict.py();
-        let pairs = self.items.split_off(from.min(self.items.len()));
-        let mut result = Ok(());
-        for pair in pairs.chunks_exact(2) {
-            // SAFETY: each entry's reference is given up once, here, whatever becomes of the call before it.
-            let (key, value) = unsafe {
-                (Bound::from_owned_ptr(py, pair[0].as_ptr()), Bound::from_owned_ptr(py, pair[1].as_ptr()))
+        let from = from.min(self.items.len());
+        let pairs = (self.items.len() - from) / 2;
+        let mut failed = false;
+        for pair in 0..pairs {
+            // SAFETY: the entries stay on the stack, and so alive, until all have been set; hashing and comparing keys may
+            // run code, but none that reaches this stack. The dict takes references of its own.
+            failed = unsafe {
+                let pair = self.items.as_ptr().add(from + 2 * pair);
+                ffi::PyDict_SetItem(dict.as_ptr(), (*pair).as_ptr(), (*pair.add(1)).as_ptr()) < 0
             };
-            if result.is_ok() {
-                result = dict.set_item(key, value);
+            if failed {
+                break;
             }
         }
-        result
+        let error = failed.then(|| PyErr::fetch(dict.py()));
+        self.drop_from(dict.py(), from);
+        error.map_or(Ok(()), Err)
+    }
+
+    /// Gives up the entries from `from` on, in place: for entries whose objects others hold too, mostly.
+    #[inline(always)]
+    fn drop_from(&mut self, py: Python<'_>, from: usize) {
+        while self.items.len() > from {
+            drop(self.pop(py));
+        }
     }
 }
 

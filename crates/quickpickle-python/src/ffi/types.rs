@@ -86,6 +86,20 @@ pub(crate) fn classify<'q>(obj: Obj<'q>) -> Kind<'q> {
     }
 }
 
+/// The object as an exact int.
+#[inline(always)]
+pub(crate) fn classify_int<'q>(obj: Obj<'q>) -> Option<Int<'q>> {
+    (obj.type_ptr().as_ptr() == &raw mut ffi::PyLong_Type).then_some(Int(obj))
+}
+
+/// The value of an exact float.
+#[inline(always)]
+pub(crate) fn classify_float(obj: Obj<'_>) -> Option<f64> {
+    // SAFETY: read only from an exact float, alive for the section.
+    (obj.type_ptr().as_ptr() == &raw mut ffi::PyFloat_Type)
+        .then(|| unsafe { ffi::PyFloat_AS_DOUBLE(obj.as_ptr()) })
+}
+
 /// An exact int; see [`super::long`].
 #[derive(Clone, Copy)]
 pub(crate) struct Int<'q>(pub(super) Obj<'q>);

@@ -94,7 +94,14 @@ impl Pickler {
             ..Config::default()
         };
         let old = std::mem::replace(&mut *locked(&this.config), config);
-        drop(old);
+        if old.write.is_none() {
+            // Set by a subclass before it called this.
+            let mut config = locked(&this.config);
+            config.persistent_id = old.persistent_id;
+            config.dispatch_table = old.dispatch_table;
+        } else {
+            drop(old);
+        }
         let own = slf.as_any();
         let hook = own.getattr_opt(intern!(py, "persistent_id"))?;
         let hook = hook.filter(|hook| !is_no_persistent_id(hook)).map(|hook| Hook::of(hook, own));

@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use pyo3::exceptions::{PyOverflowError, PyRecursionError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRecursionError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyTuple};
 use quickpickle_format::Writer;
@@ -213,6 +213,8 @@ impl Engine {
                 let obj = obj.pin(py);
                 let table = settings.dispatch_table.as_ref().map(|table| table.bind(py));
                 if self.verdicts.judge(&obj.get_type(), table, self.epoch)? {
+                    // It has been asked about already.
+                    self.has_no_persistent_id = self.asks_persistent_id;
                     self.begin_with(obj);
                     Ok(())
                 } else {

@@ -85,7 +85,7 @@ fn find<'py>(obj: &Bound<'py, PyAny>, name: Option<&Bound<'py, PyString>>) -> Py
     let py = obj.py();
     let name = match name {
         Some(name) => name.clone().into_any(),
-        None => match obj.getattr_opt(intern!(py, "__qualname__"))? {
+        None => match compat::optional_attribute(obj, intern!(py, "__qualname__"))? {
             Some(name) => name,
             None => obj.getattr(intern!(py, "__name__"))?,
         },
@@ -96,7 +96,7 @@ fn find<'py>(obj: &Bound<'py, PyAny>, name: Option<&Bound<'py, PyString>>) -> Py
     let mut parent = module.clone();
     let mut found = module.clone();
     for part in &path {
-        let next = match found.getattr_opt(part) {
+        let next = match compat::optional_attribute(&found, part) {
             Ok(Some(next)) => next,
             Ok(None) => return Err(not_found(obj, &name, &module_name, &found, part)),
             Err(error) => return Err(lookup_failed(obj, &name, &module_name, error)),
@@ -130,7 +130,7 @@ fn dotted_path<'py>(obj: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResu
 /// The module an object says it is in, or one of `sys.modules` in which it is found.
 fn which_module<'py>(obj: &Bound<'py, PyAny>, path: &[Bound<'py, PyString>]) -> PyResult<Bound<'py, PyAny>> {
     let py = obj.py();
-    if let Some(name) = obj.getattr_opt(intern!(py, "__module__"))?
+    if let Some(name) = compat::optional_attribute(obj, intern!(py, "__module__"))?
         && !name.is_none()
     {
         return Ok(name);
@@ -145,7 +145,7 @@ fn which_module<'py>(obj: &Bound<'py, PyAny>, path: &[Bound<'py, PyString>]) -> 
         let mut found = module;
         let mut complete = true;
         for part in path {
-            match found.getattr_opt(part) {
+            match compat::optional_attribute(&found, part) {
                 Ok(Some(next)) => found = next,
                 Ok(None) => complete = false,
                 Err(error) => return Err(error),

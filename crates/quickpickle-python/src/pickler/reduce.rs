@@ -62,9 +62,9 @@ impl Engine {
         if compat::is_heap_type(&class) {
             self.exposed();
         }
-        let value = match obj.getattr_opt(intern!(py, "__reduce_ex__"))? {
+        let value = match compat::optional_attribute(&obj, intern!(py, "__reduce_ex__"))? {
             Some(reducer) => reducer.call1((settings.protocol,))?,
-            None => match obj.getattr_opt(intern!(py, "__reduce__"))? {
+            None => match compat::optional_attribute(&obj, intern!(py, "__reduce__"))? {
                 Some(reducer) => reducer.call0()?,
                 None => {
                     let message = format!("can't pickle '{}' object: {}", compat::type_name(&class), obj.repr()?);
@@ -179,7 +179,7 @@ impl Engine {
     ) -> PyResult<()> {
         let py = callable.py();
         let error = |message: String| pickling_error(py, message);
-        let name = if settings.protocol >= 2 { callable.getattr_opt(intern!(py, "__name__"))? } else { None };
+        let name = if settings.protocol >= 2 { compat::optional_attribute(callable, intern!(py, "__name__"))? } else { None };
         let name = name.as_ref().and_then(|name| name.cast::<PyString>().ok());
         if name.is_some_and(|name| name == "__newobj_ex__") {
             if args.len() != 3 {
@@ -232,7 +232,7 @@ impl Engine {
                 return Err(error("args[0] from __newobj__ args is not a type".into()));
             }
             if let Some(obj) = obj {
-                let of_obj = obj.getattr_opt(intern!(py, "__class__"))?;
+                let of_obj = compat::optional_attribute(obj, intern!(py, "__class__"))?;
                 if !of_obj.is_some_and(|of_obj| of_obj.is(&class)) {
                     return Err(error("args[0] from __newobj__ args has the wrong class".into()));
                 }

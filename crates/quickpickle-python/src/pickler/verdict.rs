@@ -8,6 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
+use crate::ffi::compat;
 use crate::ffi::instance::{self, Place};
 use crate::ffi::object::{Anchor, TypePtr, quiet};
 use crate::python_types::library;
@@ -91,7 +92,7 @@ impl Verdicts {
         let address = class.as_ptr() as usize;
         // The names of slots are cached in the class, which changes its version: first of all.
         let judged = judge_class(class)?;
-        let Some(version) = quiet(py, |q| Anchor::of(class.as_any()).obj(q).as_type_version()) else {
+        let Some(version) = compat::class_version(class) else {
             return Ok(false);
         };
         let listed = match private_table {

@@ -8,11 +8,12 @@
 
 use quickpickle_format::Sink;
 use quickpickle_format::opcode::byte;
+use quickpickle_format::run::{RUN, Run};
 
 use crate::ffi::dict::Dict;
 use crate::ffi::instance::{Attributes, Place, Values};
 use crate::ffi::object::{Anchor, Obj, Quiet};
-use crate::ffi::types::{Bytes, Int, Kind, List, Set, Str, Tuple, classify};
+use crate::ffi::types::{Bytes, Int, Kind, List, Set, Str, Tuple, classify, classify_float, classify_int};
 
 use super::engine::{Engine, Output};
 use super::frame::{BATCH, DictFrame, Frame, FrozenSetFrame, ListFrame, SetFrame, TupleFrame, ValuesFrame};
@@ -87,6 +88,15 @@ enum Below<'q> {
     Enter,
     /// It has been begun.
     Begun(Progress<'q>),
+}
+
+/// Numbers that must be left in a list for a run to be worth its array.
+const RUN_MIN: usize = 8;
+
+/// A number of a run.
+enum Number {
+    Int(i32),
+    Float(f64),
 }
 
 /// Whether an object has been written before.
@@ -484,9 +494,61 @@ impl Engine {
                 return self.descend(Frame::List(frame), item, below);
             }
             begun = true;
+            if !frame.single {
+                let done = self.number_run(q, list, item, frame.index, (BATCH - frame.in_batch) as usize);
+                frame.index += done;
+                frame.in_batch += done as u32;
+            }
         }
         self.leave(obj);
         Progress::Done
+    }
+
+    /// After a number: writes numbers of the same type that follow it in the list, at most `limit`; returns how many.
+    ///
+    /// Runs of numbers are common, and most of what one costs is finding out that nothing else has to be done for it: here
+    /// that is asked once for many.
+    #[inline(always)]
+    fn number_run<'q>(&mut self, q: Quiet<'q>, list: List<'q>, last: Obj<'q>, from: usize, limit: usize) -> usize {
+        match classify(last) {
+            Kind::Int(_) => self.run_of(q, list, from, limit, |obj| match classify_int(obj)?.small() {
+                Some(value) => i32::try_from(value).ok().map(Number::Int),
+                None => None,
+            }),
+            Kind::Float(_) => self.run_of(q, list, from, limit, |obj| Some(Number::Float(classify_float(obj)?))),
+            _ => 0,
+        }
+    }
+
+    #[inline(always)]
+    fn run_of<'q>(
+        &mut self,
+        _q: Quiet<'q>,
+        list: List<'q>,
+        from: usize,
+        limit: usize,
+        number: impl Fn(Obj<'q>) -> Option<Number>,
+    ) -> usize {
+        if self.asks_persistent_id || self.out.protocol() == 0 || list.len() < from + RUN_MIN {
+            return 0;
+        }
+        let mut at = from;
+        while at < from + limit && self.out.has_frame_room(RUN) {
+            let mut run = Run::new();
+            while at < from + limit && run.has_room() {
+                match list.get(at).and_then(&number) {
+                    Some(Number::Int(value)) => run.int(value),
+                    Some(Number::Float(value)) => run.float(value),
+                    None => {
+                        self.out.raw(run.bytes());
+                        return at - from;
+                    }
+                }
+                at += 1;
+            }
+            self.out.raw(run.bytes());
+        }
+        at - from
     }
 
     /// Begins a dict that has not been written, or (`build`) an instance's state that is one.

@@ -1,6 +1,7 @@
 //! The Unpickler class: settings, hooks, memo, load.
 
-use std::ffi::CString;
+use std::borrow::Cow;
+use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
@@ -22,8 +23,8 @@ use crate::options;
 struct Config {
     file: File,
     fix_imports: bool,
-    encoding: CString,
-    errors: CString,
+    encoding: Cow<'static, CStr>,
+    errors: Cow<'static, CStr>,
     buffers: Option<Py<PyIterator>>,
     persistent_load: Option<Hook>,
 }
@@ -62,20 +63,20 @@ impl Unpickler {
         Unpickler { config: Mutex::new(None), memory: Mutex::new(Some(Memory::new())) }
     }
 
-    #[pyo3(signature = (file, *, fix_imports=true, encoding="ASCII", errors="strict", buffers=None))]
+    #[pyo3(signature = (file, *, fix_imports=true, encoding=None, errors=None, buffers=None))]
     fn __init__(
         slf: &Bound<'_, Self>,
         file: &Bound<'_, PyAny>,
         fix_imports: bool,
-        encoding: &str,
-        errors: &str,
+        encoding: Option<&str>,
+        errors: Option<&str>,
         buffers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let py = slf.py();
         let this = slf.get();
         let file = File::of(file)?;
         let buffers = options::buffers(buffers)?.map(Bound::unbind);
-        let (encoding, errors) = (options::c_string(encoding)?, options::c_string(errors)?);
+        let (encoding, errors) = options::encoding(encoding, errors)?;
         let mut memory = this.take_memory()?;
         memory.clear(py);
         this.put_memory(memory);
@@ -239,16 +240,16 @@ impl UnpicklerMemo {
         // What was left out is made now.
         let hooks = Hooks {
             fix_imports: true,
-            encoding: CString::default(),
-            errors: CString::default(),
+            encoding: c"ASCII".into(),
+            errors: c"strict".into(),
             buffers: None,
             find_class: None,
             persistent_load: None,
         };
-        let numbers = memory.memo.deferred_numbers();
+        let numbers = memory.memo.numbers();
         let mut machine = super::machine::Machine::new(py, &mut memory, &hooks);
-        let made: Result<Vec<_>, _> = numbers.into_iter().map(|number| machine.resolve(number)).collect();
-        let entries = memory.memo.entries(py);
+        let made: Result<Vec<_>, _> = numbers.iter().map(|&number| machine.resolve(number)).collect();
+        let entries = numbers.iter().filter_map(|&number| Some((number, memory.memo.get(py, number)?))).collect();
         unpickler.put_memory(memory);
         made.map_err(|fail| fail.into_pyerr(py))?;
         Ok(entries)

@@ -43,14 +43,13 @@ impl Classes {
     fn is_plain(&mut self, class: &Bound<'_, PyType>) -> PyResult<bool> {
         let address = class.as_ptr() as usize;
         let slot = ((address >> 4) ^ (address >> 10)) % ENTRIES;
-        let version = quiet(class.py(), |q| Anchor::of(class.as_any()).obj(q).as_type_version());
+        let version = compat::version_now(class);
         let entry = &self.entries[slot];
         if entry.class == address && version == Some(entry.version) {
             return Ok(entry.plain);
         }
         let plain = Self::judge(class)?;
-        let version = quiet(class.py(), |q| Anchor::of(class.as_any()).obj(q).as_type_version());
-        if let Some(version) = version {
+        if let Some(version) = compat::class_version(class) {
             self.entries[slot] = Entry { class: address, version, plain };
         }
         Ok(plain)
@@ -89,11 +88,11 @@ impl<'py> Machine<'py, '_> {
         let py = self.py;
         let args = self.pop_one()?;
         let class = self.pop_one()?;
-        if args.is(PyTuple::empty(py))
+        if args.cast_exact::<PyTuple>().is_ok_and(|args| args.is_empty())
             && let Ok(class) = class.cast::<PyType>()
             && self.memory.classes.is_plain(class)?
         {
-            let instance = build::instance(class)?;
+            let instance = build::new_instance(class, &args, None)?;
             self.count();
             self.push(instance)?;
             return self.expect_state(source);
@@ -171,7 +170,7 @@ impl<'py> Machine<'py, '_> {
         let made = self.outside(|_| {
             if args.is_empty()
                 && class.is_instance_of::<PyType>()
-                && class.getattr_opt(intern!(py, "__getinitargs__"))?.is_none()
+                && compat::optional_attribute(&class, intern!(py, "__getinitargs__"))?.is_none()
             {
                 return class.call_method1(intern!(py, "__new__"), (&class,));
             }
@@ -194,7 +193,7 @@ impl<'py> Machine<'py, '_> {
 
     fn give_state(&mut self, instance: &Bound<'py, PyAny>, mut state: Bound<'py, PyAny>) -> Result<(), Fail> {
         let py = self.py;
-        if let Some(setter) = instance.getattr_opt(intern!(py, "__setstate__"))? {
+        if let Some(setter) = compat::optional_attribute(instance, intern!(py, "__setstate__"))? {
             setter.call1((state,))?;
             return Ok(());
         }

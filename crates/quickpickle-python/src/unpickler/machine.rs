@@ -11,10 +11,11 @@ use quickpickle_format::{Error, ErrorKind, Opcode, Visitor};
 
 use super::construct::Classes;
 use super::fail::Fail;
-use super::memo::{Deferred, Memo};
+use super::memo::Memo;
 use super::source::Feed;
 use super::{Hooks, notes};
 use crate::ffi::build;
+use crate::ffi::slots::Other;
 use crate::ffi::stack::Stack;
 use crate::options::HIGHEST_PROTOCOL;
 
@@ -202,7 +203,7 @@ impl<'py, 'a> Machine<'py, 'a> {
         let object = self.top_one()?;
         if let Some(old) = self.memory.memo.put(number, object) {
             // Dropped with the memo complete: it may run code.
-            drop(old.into_bound(self.py));
+            drop(old);
         }
         Ok(())
     }
@@ -227,9 +228,9 @@ impl<'py, 'a> Machine<'py, 'a> {
     /// The dict that was left out under a number, made now.
     pub(super) fn resolve(&mut self, number: usize) -> Result<Option<Bound<'py, PyAny>>, Fail> {
         let py = self.py;
-        let instance = match self.memory.memo.deferred(number) {
-            Some(Deferred::StateOf(instance)) => instance.clone_ref(py).into_bound(py),
-            Some(&mut Deferred::Pending(index)) => {
+        let instance = match self.memory.memo.other(py, number) {
+            Other::StateOf(instance) => instance,
+            Other::Pending(index) => {
                 let Some(mark) = self.memory.marks.get(index).copied().filter(|mark| mark.state == number + 1) else {
                     return Ok(None);
                 };
@@ -241,7 +242,7 @@ impl<'py, 'a> Machine<'py, 'a> {
                 self.fence = self.memory.marks.last().map_or(0, |mark| mark.at);
                 return Ok(self.memory.memo.get(py, number));
             }
-            None => return Ok(None),
+            Other::Nothing => return Ok(None),
         };
         // What it was filled with is what the instance got.
         let copy = instance.getattr("__dict__")?.cast::<PyDict>().map_err(PyErr::from)?.copy()?.into_any();
@@ -262,30 +263,23 @@ impl<'py, 'a> Machine<'py, 'a> {
     where
         Fail: From<S::Error>,
     {
-        let memo = &self.memory.memo;
-        let number = memo.len();
-        match *source.peek() {
-            [byte::MEMOIZE, byte::EMPTY_DICT, byte::MEMOIZE, byte::MARK, ..] => {
-                if !memo.is_free(number) || !memo.is_free(number + 1) {
-                    return Ok(());
-                }
-                source.bytes(4)?;
-                self.remember(number)?;
-                self.memory.memo.defer(number + 1, Deferred::Pending(self.memory.marks.len()));
-                self.mark_here(number + 2);
-            }
-            [byte::BINPUT, own, byte::EMPTY_DICT, byte::BINPUT, dicts, byte::MARK, ..] => {
-                let (own, dicts) = (usize::from(own), usize::from(dicts));
-                if own != number || dicts != number + 1 || !memo.is_free(own) || !memo.is_free(dicts) {
-                    return Ok(());
-                }
-                source.bytes(6)?;
-                self.remember(own)?;
-                self.memory.memo.defer(dicts, Deferred::Pending(self.memory.marks.len()));
-                self.mark_here(dicts + 1);
-            }
-            _ => {}
+        let number = self.memory.memo.len();
+        if !self.memory.memo.is_dense() {
+            return Ok(());
         }
+        let length = match *source.peek() {
+            [byte::MEMOIZE, byte::EMPTY_DICT, byte::MEMOIZE, byte::MARK, ..] => 4,
+            [byte::BINPUT, own, byte::EMPTY_DICT, byte::BINPUT, dicts, byte::MARK, ..]
+                if usize::from(own) == number && usize::from(dicts) == number + 1 =>
+            {
+                6
+            }
+            _ => return Ok(()),
+        };
+        source.bytes(length)?;
+        self.remember(number)?;
+        self.memory.memo.put_pending(self.memory.marks.len());
+        self.mark_here(number + 2);
         Ok(())
     }
 
@@ -311,7 +305,7 @@ impl<'py, 'a> Machine<'py, 'a> {
         source.byte()?;
         self.memory.marks.pop();
         self.fence = below;
-        self.memory.memo.defer(state - 1, Deferred::StateOf(instance.unbind()));
+        self.memory.memo.put_state(state - 1, instance);
         Ok(true)
     }
 
@@ -415,7 +409,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     /// A Python 2 str, decoded as the caller of the load wants.
     fn python2_string(&mut self, bytes: &[u8]) -> Done {
         let py = self.py;
-        if self.hooks.encoding.as_c_str() == c"bytes" {
+        if &*self.hooks.encoding == c"bytes" {
             return self.push(PyBytes::new(py, bytes).into_any());
         }
         let text = build::decoded(py, bytes, &self.hooks.encoding, &self.hooks.errors);
@@ -526,8 +520,7 @@ where
 
     fn string_text(&mut self, source: &mut S) -> Done {
         let line = source.line()?.to_vec();
-        let end = line.iter().rposition(|byte| !byte.is_ascii_whitespace() && *byte != 0x0b).map_or(0, |last| last + 1);
-        let inside = match line[..end] {
+        let inside = match line[..] {
             [b'\'', ref inside @ .., b'\''] | [b'"', ref inside @ .., b'"'] => inside,
             _ => return Err(Fail::new(self.py, "the STRING opcode argument must be quoted")),
         };

@@ -11,7 +11,8 @@ mod memo;
 mod notes;
 mod source;
 
-use std::ffi::CString;
+use std::borrow::Cow;
+use std::ffi::CStr;
 
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
@@ -24,9 +25,9 @@ pub(crate) struct Hooks<'py> {
     /// Whether names of Python 2 are mapped in protocols below 3.
     pub(crate) fix_imports: bool,
     /// Encoding of Python 2 strings; `bytes` leaves them bytes.
-    pub(crate) encoding: CString,
+    pub(crate) encoding: Cow<'static, CStr>,
     /// What becomes of bytes that are not in that encoding.
-    pub(crate) errors: CString,
+    pub(crate) errors: Cow<'static, CStr>,
     /// Out-of-band buffers.
     pub(crate) buffers: Option<Bound<'py, PyIterator>>,
     /// The Unpickler's `find_class`, where a subclass has one.
