@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# test.sh: everything that must hold, on every interpreter found; stops at the first failing step.
+# test.sh: everything that must hold, on every interpreter found; stops at the first failure.
 #
-# Rust's own lints and tests come first, because they need no wheel; then the main interpreter, with
-# the Python lints; then each other one. QUICKPICKLE_INTERPRETERS="" leaves the others out.
+# Lints and Rust's tests come first, because they need no more than one build. Then the Python suite
+# on each interpreter, as many at a time as there are processors (TEST_JOBS): each writes a log that
+# is shown when it ends. QUICKPICKLE_INTERPRETERS="" leaves all but the main interpreter out.
 
 cd "$(dirname "$0")/.."
 . scripts/progress.sh
@@ -15,8 +16,8 @@ scripts/system_packages.sh test
 step "interpreters"
 found=$(interpreters)
 while IFS=$'\t' read -r name path about; do note "$about at $path"; done <<<"$found"
-others=$(tail -n +2 <<<"$found")
-progress_steps=$((12 + $(grep -c . <<<"$others" || true)))
+count=$(wc -l <<<"$found")
+progress_steps=$((11 + count))
 
 step "main environment"
 prepare_main dev
@@ -26,29 +27,48 @@ reports=$target/test-reports
 rm -rf "$reports"
 mkdir -p "$reports"
 
-# run_pytest NAME VENV: the whole Python suite with that environment's wheel.
-run_pytest() {
-    "$2/bin/python" -m pytest tests -q -p no:cacheprovider --junitxml="$reports/$1.xml" \
-        -o junit_suite_name="CPython $1"
-}
-
 lint_rust
 step "cargo test"
 cargo test --workspace --locked --quiet 2>&1 | tee "$reports/cargo.log"
 lint_python
 
-step "Python tests, CPython $main_name"
-run_pytest "$main_name" "$VENV"
+# test_on NAME PATH: the whole Python suite with that interpreter's wheel.
+test_on() {
+    local name=$1 path=$2 venv=$VENV
+    if [ "$name" != "$main_name" ]; then
+        venv=.venvs/$name
+        create_venv "$path" "$venv"
+        build_wheel "$name" "$path"
+        install_wheel "$venv" "$wheel" test
+    fi
+    "$venv/bin/python" -m pytest tests -q -p no:cacheprovider --junitxml="$reports/$name.xml" \
+        -o junit_suite_name="CPython $name"
+}
 
+# reap: wait for one interpreter's run to end, and show how it went; stop everything if it failed.
+declare -A running=()
+reap() {
+    local pid code=0 name
+    wait -n -p pid "${!running[@]}" || code=$?
+    name=${running[$pid]}
+    unset "running[$pid]"
+    step "Python tests, CPython $name"
+    if [ "$code" -ne 0 ]; then
+        cat "$reports/$name.log"
+        for pid in "${!running[@]}"; do pkill -P "$pid" || true; done
+        fail "Python tests on CPython $name (exit code $code); the log is above, and in $reports/$name.log"
+    fi
+    cat "$reports/$name.log"
+}
+
+jobs=${TEST_JOBS:-$(nproc)}
 while IFS=$'\t' read -r name path about; do
-    [ -n "$name" ] || continue
-    step "Python tests, $about at $path"
-    venv=.venvs/$name
-    create_venv "$path" "$venv"
-    build_wheel "$name" "$path"
-    install_wheel "$venv" "$wheel" test
-    run_pytest "$name" "$venv" </dev/null
-done <<<"$others"
+    while [ ${#running[@]} -ge "$jobs" ]; do reap; done
+    printf '\n--> [%s] starting the Python tests on %s at %s\n' "$(elapsed)" "$about" "$path"
+    test_on "$name" "$path" </dev/null >"$reports/$name.log" 2>&1 &
+    running[$!]=$name
+done <<<"$found"
+while [ ${#running[@]} -gt 0 ]; do reap; done
 
 step "summary"
 "$VENV/bin/python" scripts/summary.py "$reports"
