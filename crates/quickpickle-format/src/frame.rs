@@ -26,7 +26,10 @@ pub struct Frame {
 impl Frame {
     /// No frame is open.
     pub const fn closed() -> Self {
-        Frame { start: 0, full_at: usize::MAX }
+        Frame {
+            start: 0,
+            full_at: usize::MAX,
+        }
     }
 
     /// Whether a frame is open.

@@ -51,9 +51,9 @@ pub mod opcode;
 pub mod protocol;
 pub mod reader;
 pub mod repr;
+pub mod run;
 #[cfg(feature = "serde")]
 pub mod serde;
-pub mod run;
 pub mod sink;
 pub mod source;
 pub mod text;

@@ -31,7 +31,11 @@ pub struct Writer<S> {
 impl<S: Sink> Writer<S> {
     /// A writer of `protocol` (0-5) at the end of `sink`.
     pub fn new(sink: S, protocol: u8) -> Self {
-        Writer { sink, frame: Frame::closed(), protocol }
+        Writer {
+            sink,
+            frame: Frame::closed(),
+            protocol,
+        }
     }
 
     /// The protocol written.
@@ -135,7 +139,8 @@ impl<S: Sink> Writer<S> {
     #[inline(always)]
     pub fn boolean(&mut self, value: bool) {
         if self.protocol >= 2 {
-            self.sink.put([if value { byte::NEWTRUE } else { byte::NEWFALSE }]);
+            self.sink
+                .put([if value { byte::NEWTRUE } else { byte::NEWFALSE }]);
         } else {
             self.sink.put(if value { *b"I01\n" } else { *b"I00\n" });
         }
@@ -198,19 +203,32 @@ impl<S: Sink> Writer<S> {
     /// A string of at most 255 UTF-8 bytes; protocol 4 and later.
     #[inline(always)]
     pub fn short_unicode(&mut self, utf8: &[u8]) {
-        self.sink.put_both([byte::SHORT_BINUNICODE, utf8.len() as u8], utf8);
+        self.sink
+            .put_both([byte::SHORT_BINUNICODE, utf8.len() as u8], utf8);
     }
 
     /// The header of a string of `len` UTF-8 bytes; protocol 1 and later. False where the protocol has no opcode for it.
     #[must_use]
     pub fn unicode_header(&mut self, len: usize) -> bool {
-        self.sized_header(len, self.protocol >= 4, byte::SHORT_BINUNICODE, byte::BINUNICODE, byte::BINUNICODE8)
+        self.sized_header(
+            len,
+            self.protocol >= 4,
+            byte::SHORT_BINUNICODE,
+            byte::BINUNICODE,
+            byte::BINUNICODE8,
+        )
     }
 
     /// The header of a bytes object; protocol 3 and later. False where the protocol has no opcode for that length.
     #[must_use]
     pub fn bytes_header(&mut self, len: usize) -> bool {
-        self.sized_header(len, true, byte::SHORT_BINBYTES, byte::BINBYTES, byte::BINBYTES8)
+        self.sized_header(
+            len,
+            true,
+            byte::SHORT_BINBYTES,
+            byte::BINBYTES,
+            byte::BINBYTES8,
+        )
     }
 
     /// The header of a bytearray; protocol 5.
@@ -219,7 +237,14 @@ impl<S: Sink> Writer<S> {
         self.sink.put([byte::BYTEARRAY8, a, b, c, d, e, f, g, h]);
     }
 
-    fn sized_header(&mut self, len: usize, has_short: bool, short: u8, medium: u8, long: u8) -> bool {
+    fn sized_header(
+        &mut self,
+        len: usize,
+        has_short: bool,
+        short: u8,
+        medium: u8,
+        long: u8,
+    ) -> bool {
         match (u8::try_from(len), u32::try_from(len)) {
             (Ok(len), _) if has_short => self.sink.put([short, len]),
             (_, Ok(len)) => {

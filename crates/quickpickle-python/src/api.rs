@@ -5,8 +5,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::options;
 use crate::ffi::buffer::Exported;
+use crate::options;
 use crate::pickler::{Settings, with_engine};
 use crate::unpickler::{Hooks, load_bytes, load_file};
 
@@ -22,7 +22,12 @@ pub(crate) fn dumps<'py>(
     let py = obj.py();
     let protocol = options::protocol(protocol)?;
     let buffer_callback = options::buffer_callback(buffer_callback, protocol)?.map(Bound::unbind);
-    let settings = Settings { protocol, fix_imports, buffer_callback, ..Settings::default() };
+    let settings = Settings {
+        protocol,
+        fix_imports,
+        buffer_callback,
+        ..Settings::default()
+    };
     with_engine(py, |engine| {
         engine.dump(obj, &settings)?;
         engine.take_bytes(py)
@@ -45,8 +50,13 @@ pub(crate) fn dump(
         .getattr_opt(intern!(py, "write"))?
         .ok_or_else(|| PyTypeError::new_err("file must have a 'write' attribute"))?;
     let buffer_callback = options::buffer_callback(buffer_callback, protocol)?.map(Bound::unbind);
-    let settings =
-        Settings { protocol, fix_imports, buffer_callback, write: Some(write.unbind()), ..Settings::default() };
+    let settings = Settings {
+        protocol,
+        fix_imports,
+        buffer_callback,
+        write: Some(write.unbind()),
+        ..Settings::default()
+    };
     with_engine(py, |engine| {
         engine.dump(obj, &settings)?;
         engine.flush(py, &settings)

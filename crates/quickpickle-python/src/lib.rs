@@ -23,7 +23,9 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::ffi::build::prepare(module.py())?;
         crate::ffi::instance::check_layout(module.py())?;
+        crate::ffi::dict_table::check_layout(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -14,12 +14,16 @@ pub(crate) const DEFAULT_PROTOCOL: u8 = if cfg!(Py_3_14) { 5 } else { 4 };
 
 /// The protocol meant by an argument.
 pub(crate) fn protocol(argument: Option<&Bound<'_, PyAny>>) -> PyResult<u8> {
-    let Some(argument) = argument else { return Ok(DEFAULT_PROTOCOL) };
+    let Some(argument) = argument else {
+        return Ok(DEFAULT_PROTOCOL);
+    };
     let number: std::ffi::c_long = argument.extract()?;
     match number {
         ..0 => Ok(HIGHEST_PROTOCOL),
         0..=5 => Ok(number as u8),
-        _ => Err(PyValueError::new_err(format!("pickle protocol must be <= {HIGHEST_PROTOCOL}"))),
+        _ => Err(PyValueError::new_err(format!(
+            "pickle protocol must be <= {HIGHEST_PROTOCOL}"
+        ))),
     }
 }
 
@@ -35,7 +39,9 @@ pub(crate) fn buffer_callback<'py>(
 }
 
 /// Out-of-band buffers: any iterable.
-pub(crate) fn buffers<'py>(argument: Option<&Bound<'py, PyAny>>) -> PyResult<Option<Bound<'py, PyIterator>>> {
+pub(crate) fn buffers<'py>(
+    argument: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Option<Bound<'py, PyIterator>>> {
     argument.map(|buffers| buffers.try_iter()).transpose()
 }
 
@@ -47,7 +53,8 @@ pub(crate) fn encoding(
     let text = |given: Option<&str>, default: &'static CStr| match given {
         None => Ok(Cow::Borrowed(default)),
         Some(text) => {
-            let text = CString::new(text).map_err(|_| PyValueError::new_err("embedded null character"))?;
+            let text =
+                CString::new(text).map_err(|_| PyValueError::new_err("embedded null character"))?;
             Ok::<_, PyErr>(Cow::Owned(text))
         }
     };

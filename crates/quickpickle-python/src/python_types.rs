@@ -3,7 +3,7 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::ffi::compat;
 
@@ -86,6 +86,22 @@ pub(crate) fn unpickling_error(py: Python<'_>, message: impl Into<String>) -> Py
     raised(py, |library| &library.unpickling_error, message.into())
 }
 
+/// A `pickle.PicklingError` whose text is `template % args`, put together by Python: names need not be valid UTF-8.
+pub(crate) fn pickling_error_of<'py>(
+    py: Python<'py>,
+    template: &str,
+    args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+) -> PyErr {
+    let build = || -> PyResult<PyErr> {
+        let text = PyString::new(py, template)
+            .call_method1(intern!(py, "__mod__"), (args.into_pyobject(py)?,))?;
+        Ok(PyErr::from_value(
+            library(py)?.pickling_error.bind(py).call1((text,))?,
+        ))
+    };
+    build().unwrap_or_else(|error| error)
+}
+
 fn raised(py: Python<'_>, class: impl Fn(&Library) -> &Py<PyAny>, message: String) -> PyErr {
     match library(py).and_then(|library| class(library).bind(py).call1((message,))) {
         Ok(error) => PyErr::from_value(error),
@@ -94,7 +110,9 @@ fn raised(py: Python<'_>, class: impl Fn(&Library) -> &Py<PyAny>, message: Strin
 }
 
 /// The module named `name` in `sys.modules`, if it is there and not in the middle of being imported.
-pub(crate) fn loaded_module<'py>(name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(crate) fn loaded_module<'py>(
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = name.py();
     let Some(module) = compat::module_in_table(name)? else {
         return Ok(None);

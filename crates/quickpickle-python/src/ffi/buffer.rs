@@ -22,7 +22,10 @@ pub(crate) fn view<'a>(buffer: &'a Bound<'_, PyAny>) -> PyResult<View<'a>> {
     if view.is_null() {
         return Err(PyErr::fetch(buffer.py()));
     }
-    Ok(View { buffer: view, holder: PhantomData })
+    Ok(View {
+        buffer: view,
+        holder: PhantomData,
+    })
 }
 
 impl View<'_> {

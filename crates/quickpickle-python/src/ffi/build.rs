@@ -2,14 +2,115 @@
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
+
+/// Headers of objects as this interpreter makes them, to be copied: less work than asking for each object anew, and right
+/// whatever the headers hold, as long as only length and value differ between objects of a kind.
+struct Templates {
+    /// Header of an ASCII str.
+    text: ffi::PyASCIIObject,
+    /// A positive and a negative int of one digit: refcount, type, and the word that holds sign and size.
+    ints: [[usize; 3]; 2],
+    /// The ints that the interpreter has ready.
+    small: [*mut ffi::PyObject; SMALL],
+}
+
+/// Ints that every CPython keeps: -5 to 256.
+const SMALL: usize = 262;
+const SMALL_MIN: i32 = -5;
+
+// SAFETY: plain values and pointers to objects that live as long as the interpreter; read with the GIL held.
+unsafe impl Send for Templates {}
+// SAFETY: as above.
+unsafe impl Sync for Templates {}
+
+static TEMPLATES: PyOnceLock<Templates> = PyOnceLock::new();
+
+/// Whether objects may be made from copied headers: not where the interpreter counts or lists all objects it makes.
+const COPIES_HEADERS: bool = cfg!(not(any(
+    Py_GIL_DISABLED,
+    py_sys_config = "Py_DEBUG",
+    py_sys_config = "Py_REF_DEBUG",
+    py_sys_config = "Py_TRACE_REFS"
+)));
+
+/// Makes the templates. Called once, when the module is imported.
+pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
+    TEMPLATES
+        .get_or_try_init(py, || {
+            let mut small = [std::ptr::null_mut(); SMALL];
+            // SAFETY: new objects are read as what they are, and kept alive until then; the small ints are never freed,
+            // because a reference to each is kept for ever.
+            unsafe {
+                for (at, place) in small.iter_mut().enumerate() {
+                    let value = at as i32 + SMALL_MIN;
+                    *place = Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromLong(value.into()))?
+                        .into_ptr();
+                }
+                let int = |value| Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromLong(value));
+                let header = |value| -> PyResult<[usize; 3]> {
+                    let mut words = *int(value)?.as_ptr().cast::<[usize; 3]>();
+                    words[0] = fresh(words[0]);
+                    Ok(words)
+                };
+                let text = Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_New(2, 127))?;
+                let mut text_header = std::ptr::read(text.as_ptr().cast::<ffi::PyASCIIObject>());
+                text_header.length = 0;
+                let templates = Templates {
+                    text: text_header,
+                    ints: [header(1000)?, header(-1000)?],
+                    small,
+                };
+                // Only its header was wanted: fill it, so that what is dropped is a proper str.
+                std::ptr::write_bytes(
+                    text.as_ptr()
+                        .cast::<ffi::PyASCIIObject>()
+                        .add(1)
+                        .cast::<u8>(),
+                    b'x',
+                    2,
+                );
+                Ok(templates)
+            }
+        })
+        .map(drop)
+}
+
+/// The first word of an object to which there is one reference. It may hold flags beside the count.
+fn fresh(word: usize) -> usize {
+    debug_assert_eq!(word as u32, 1);
+    word
+}
 
 /// An int.
 #[inline(always)]
 pub(crate) fn int(py: Python<'_>, value: i32) -> PyResult<Bound<'_, PyAny>> {
+    let index = value.wrapping_sub(SMALL_MIN) as u32 as usize;
+    if let Some(templates) = TEMPLATES.get(py) {
+        if let Some(&small) = templates.small.get(index) {
+            // SAFETY: a live object.
+            return Ok(unsafe { Bound::from_borrowed_ptr(py, small) });
+        }
+        if COPIES_HEADERS && value.unsigned_abs() < 1 << 30 {
+            // SAFETY: room for an int of one digit, filled as the interpreter does it: header, then the digit.
+            unsafe {
+                let made = ffi::PyObject_Malloc(INT_SIZE).cast::<usize>();
+                if !made.is_null() {
+                    made.cast::<[usize; 3]>()
+                        .write(templates.ints[usize::from(value < 0)]);
+                    made.add(3).cast::<u32>().write(value.unsigned_abs());
+                    return Ok(Bound::from_owned_ptr(py, made.cast()));
+                }
+            }
+        }
+    }
     // SAFETY: a new reference, or null with an exception.
     unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromLong(value.into())) }
 }
+
+/// Bytes of an int of one digit.
+const INT_SIZE: usize = 32;
 
 /// A float.
 #[inline(always)]
@@ -24,7 +125,9 @@ pub(crate) fn long<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, Py
         return Ok(small.into_pyobject(py)?.into_any());
     }
     // SAFETY: the bytes are alive during the call; a new reference, or null with an exception.
-    unsafe { Bound::from_owned_ptr_or_err(py, _PyLong_FromByteArray(bytes.as_ptr(), bytes.len(), 1, 1)) }
+    unsafe {
+        Bound::from_owned_ptr_or_err(py, _PyLong_FromByteArray(bytes.as_ptr(), bytes.len(), 1, 1))
+    }
 }
 
 unsafe extern "C" {
@@ -42,6 +145,22 @@ pub(crate) fn text<'py>(py: Python<'py>, utf8: &[u8]) -> PyResult<Bound<'py, PyA
     if !utf8.is_ascii() || utf8.len() <= 1 {
         return text_decoded(py, utf8);
     }
+    if COPIES_HEADERS && let Some(templates) = TEMPLATES.get(py) {
+        let header = size_of::<ffi::PyASCIIObject>();
+        // SAFETY: room for a str of as many ASCII characters and the zero byte after them, filled as the interpreter does it.
+        unsafe {
+            let made = ffi::PyObject_Malloc(header + utf8.len() + 1);
+            if !made.is_null() {
+                let object = made.cast::<ffi::PyASCIIObject>();
+                std::ptr::copy_nonoverlapping(&raw const templates.text, object, 1);
+                (*object).length = utf8.len() as ffi::Py_ssize_t;
+                let data = object.add(1).cast::<u8>();
+                std::ptr::copy_nonoverlapping(utf8.as_ptr(), data, utf8.len());
+                *data.add(utf8.len()) = 0;
+                return Ok(Bound::from_owned_ptr(py, made.cast()));
+            }
+        }
+    }
     // SAFETY: a new str for `len` ASCII characters, not yet seen by anyone, gets exactly as many; they follow the header.
     unsafe {
         let made = ffi::PyUnicode_New(utf8.len() as ffi::Py_ssize_t, 127);
@@ -57,7 +176,11 @@ fn text_decoded<'py>(py: Python<'py>, utf8: &[u8]) -> PyResult<Bound<'py, PyAny>
     // SAFETY: the bytes are alive during the call; a new reference, or null with an exception.
     unsafe {
         let data = utf8.as_ptr().cast();
-        let made = ffi::PyUnicode_DecodeUTF8(data, utf8.len() as ffi::Py_ssize_t, c"surrogatepass".as_ptr());
+        let made = ffi::PyUnicode_DecodeUTF8(
+            data,
+            utf8.len() as ffi::Py_ssize_t,
+            c"surrogatepass".as_ptr(),
+        );
         Bound::from_owned_ptr_or_err(py, made)
     }
 }
@@ -73,12 +196,18 @@ pub(crate) fn decoded<'py>(
     unsafe {
         let data = bytes.as_ptr().cast();
         let len = bytes.len() as ffi::Py_ssize_t;
-        Bound::from_owned_ptr_or_err(py, ffi::PyUnicode_Decode(data, len, encoding.as_ptr(), errors.as_ptr()))
+        Bound::from_owned_ptr_or_err(
+            py,
+            ffi::PyUnicode_Decode(data, len, encoding.as_ptr(), errors.as_ptr()),
+        )
     }
 }
 
 /// A str from a line in raw-unicode-escape.
-pub(crate) fn raw_unicode_escaped<'py>(py: Python<'py>, line: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn raw_unicode_escaped<'py>(
+    py: Python<'py>,
+    line: &[u8],
+) -> PyResult<Bound<'py, PyAny>> {
     decoded(py, line, c"raw-unicode-escape", c"strict")
 }
 
@@ -96,22 +225,38 @@ pub(crate) fn escaped_bytes<'py>(py: Python<'py>, line: &[u8]) -> PyResult<Bound
     // SAFETY: the line is alive during the call; a new reference, or null with an exception.
     unsafe {
         let null = std::ptr::null();
-        let made = PyBytes_DecodeEscape(line.as_ptr().cast(), line.len() as ffi::Py_ssize_t, null, 0, null);
+        let made = PyBytes_DecodeEscape(
+            line.as_ptr().cast(),
+            line.len() as ffi::Py_ssize_t,
+            null,
+            0,
+            null,
+        );
         Bound::from_owned_ptr_or_err(py, made)
     }
 }
 
 /// An int from text, as `int(text, base)`.
-pub(crate) fn int_from_text<'py>(py: Python<'py>, text: &std::ffi::CStr, base: i32) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn int_from_text<'py>(
+    py: Python<'py>,
+    text: &std::ffi::CStr,
+    base: i32,
+) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: the text is alive during the call; a new reference, or null with an exception.
-    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyLong_FromString(text.as_ptr(), std::ptr::null_mut(), base)) }
+    unsafe {
+        Bound::from_owned_ptr_or_err(
+            py,
+            ffi::PyLong_FromString(text.as_ptr(), std::ptr::null_mut(), base),
+        )
+    }
 }
 
 /// A float from text; an error unless all of it is one.
 pub(crate) fn float_from_text(py: Python<'_>, text: &std::ffi::CStr) -> PyResult<f64> {
     // SAFETY: the text is alive during the call. Without an end pointer all of the text has to be a number.
     unsafe {
-        let value = ffi::PyOS_string_to_double(text.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
+        let value =
+            ffi::PyOS_string_to_double(text.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
         if value == -1.0 && !ffi::PyErr_Occurred().is_null() {
             return Err(PyErr::fetch(py));
         }
@@ -134,16 +279,24 @@ pub(crate) fn new_instance<'py>(
                 let kwargs = kwargs.map_or(std::ptr::null_mut(), |kwargs| kwargs.as_ptr());
                 Bound::from_owned_ptr_or_err(class.py(), new(ty, args.as_ptr(), kwargs))
             }
-            None => Err(pyo3::exceptions::PyTypeError::new_err("class cannot be instantiated")),
+            None => Err(pyo3::exceptions::PyTypeError::new_err(
+                "class cannot be instantiated",
+            )),
         }
     }
 }
 
 /// `callable(*args)`.
-pub(crate) fn call<'py>(callable: &Bound<'py, PyAny>, args: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn call<'py>(
+    callable: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: both are alive; the callee checks that `args` is a tuple.
     unsafe {
-        Bound::from_owned_ptr_or_err(callable.py(), ffi::PyObject_CallObject(callable.as_ptr(), args.as_ptr()))
+        Bound::from_owned_ptr_or_err(
+            callable.py(),
+            ffi::PyObject_CallObject(callable.as_ptr(), args.as_ptr()),
+        )
     }
 }
 
@@ -170,6 +323,10 @@ pub(crate) fn collector_is_on(_py: Python<'_>) -> bool {
 pub(crate) fn switch_collector(_py: Python<'_>, on: bool) {
     // SAFETY: the GIL is held.
     unsafe {
-        if on { ffi::PyGC_Enable() } else { ffi::PyGC_Disable() };
+        if on {
+            ffi::PyGC_Enable()
+        } else {
+            ffi::PyGC_Disable()
+        };
     }
 }

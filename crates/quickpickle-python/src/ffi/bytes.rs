@@ -34,7 +34,12 @@ unsafe impl Send for GrowingBytes {}
 impl GrowingBytes {
     /// An empty buffer; nothing is allocated.
     pub(crate) const fn new() -> Self {
-        GrowingBytes { object: None, room: 0, len: 0, exhausted: false }
+        GrowingBytes {
+            object: None,
+            room: 0,
+            len: 0,
+            exhausted: false,
+        }
     }
 
     #[inline(always)]
@@ -59,7 +64,11 @@ impl GrowingBytes {
         if self.exhausted {
             return false;
         }
-        let wanted = self.len.checked_add(more).and_then(|least| least.checked_add(self.room / 2)).unwrap_or(usize::MAX);
+        let wanted = self
+            .len
+            .checked_add(more)
+            .and_then(|least| least.checked_add(self.room / 2))
+            .unwrap_or(usize::MAX);
         let wanted = wanted.max(INITIAL).min(isize::MAX as usize - 64);
         // SAFETY: called with the GIL held; the object is unshared, as _PyBytes_Resize demands, and is replaced by what
         // the call leaves: null on failure, the old object then being freed.
@@ -106,7 +115,10 @@ impl GrowingBytes {
         // a zero byte), and is no longer ours.
         unsafe {
             let made = if len < KEEP {
-                ffi::PyBytes_FromStringAndSize(ffi::PyBytes_AS_STRING(object.as_ptr()), len as ffi::Py_ssize_t)
+                ffi::PyBytes_FromStringAndSize(
+                    ffi::PyBytes_AS_STRING(object.as_ptr()),
+                    len as ffi::Py_ssize_t,
+                )
             } else {
                 let mut object = object.as_ptr();
                 self.object = None;
@@ -195,7 +207,8 @@ impl Drop for GrowingBytes {
             // A thread's pool may go after the interpreter did; then the memory goes with the process.
             // SAFETY: the object is ours; a bytes object frees plain memory and runs no code. The GIL is held wherever a
             // pickler is dropped; at thread exit it is taken here.
-            if let Some(()) = Python::try_attach(|_py| unsafe { ffi::Py_DECREF(object.as_ptr()) }) {}
+            if let Some(()) = Python::try_attach(|_py| unsafe { ffi::Py_DECREF(object.as_ptr()) }) {
+            }
         }
     }
 }

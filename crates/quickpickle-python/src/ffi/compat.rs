@@ -6,7 +6,11 @@ use pyo3::types::{PyString, PyType};
 
 unsafe extern "C" {
     pub(super) static mut PyPickleBuffer_Type: ffi::PyTypeObject;
-    fn PySys_Audit(event: *const std::ffi::c_char, format: *const std::ffi::c_char, ...) -> std::ffi::c_int;
+    fn PySys_Audit(
+        event: *const std::ffi::c_char,
+        format: *const std::ffi::c_char,
+        ...
+    ) -> std::ffi::c_int;
     #[cfg(not(Py_3_13))]
     fn _PyObject_LookupAttr(
         obj: *mut ffi::PyObject,
@@ -18,7 +22,10 @@ unsafe extern "C" {
     fn PyMethod_New(function: *mut ffi::PyObject, to: *mut ffi::PyObject) -> *mut ffi::PyObject;
     fn PyMethod_Function(method: *mut ffi::PyObject) -> *mut ffi::PyObject;
     fn PyMethod_Self(method: *mut ffi::PyObject) -> *mut ffi::PyObject;
-    pub(super) fn _PyBytes_Resize(bytes: *mut *mut ffi::PyObject, size: ffi::Py_ssize_t) -> std::ffi::c_int;
+    pub(super) fn _PyBytes_Resize(
+        bytes: *mut *mut ffi::PyObject,
+        size: ffi::Py_ssize_t,
+    ) -> std::ffi::c_int;
 }
 
 /// One slot of a set's table. A slot that was emptied holds a dummy key whose hash is -1, which no key has.
@@ -134,7 +141,11 @@ pub(crate) fn is_heap_type(class: &Bound<'_, PyType>) -> bool {
 /// The class's name as error messages of the interpreter have it (`tp_name`).
 pub(crate) fn type_name(class: &Bound<'_, PyType>) -> String {
     // SAFETY: the class is alive; `tp_name` is a string that ends with a zero byte.
-    unsafe { std::ffi::CStr::from_ptr((*class.as_type_ptr()).tp_name) }.to_string_lossy().chars().take(200).collect()
+    unsafe { std::ffi::CStr::from_ptr((*class.as_type_ptr()).tp_name) }
+        .to_string_lossy()
+        .chars()
+        .take(200)
+        .collect()
 }
 
 /// `__import__(name)`, then the module itself and not its package: what `PyImport_Import` does.
@@ -144,19 +155,30 @@ pub(crate) fn import<'py>(name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
 }
 
 /// A method bound to an object.
-pub(crate) fn bind_method<'py>(function: &Bound<'py, PyAny>, to: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn bind_method<'py>(
+    function: &Bound<'py, PyAny>,
+    to: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
     // SAFETY: both are alive; a new reference or null with an exception comes back.
     unsafe { Bound::from_owned_ptr_or_err(to.py(), PyMethod_New(function.as_ptr(), to.as_ptr())) }
 }
 
 /// The function of a method bound to `to`; None if it is something else.
-pub(crate) fn function_bound_to<'py>(method: &Bound<'py, PyAny>, to: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+pub(crate) fn function_bound_to<'py>(
+    method: &Bound<'py, PyAny>,
+    to: &Bound<'py, PyAny>,
+) -> Option<Bound<'py, PyAny>> {
     // SAFETY: all are alive; what the accessors borrow is held by the method, checked to be one.
     unsafe {
-        if ffi::Py_TYPE(method.as_ptr()) != &raw mut PyMethod_Type || PyMethod_Self(method.as_ptr()) != to.as_ptr() {
+        if ffi::Py_TYPE(method.as_ptr()) != &raw mut PyMethod_Type
+            || PyMethod_Self(method.as_ptr()) != to.as_ptr()
+        {
             return None;
         }
-        Some(Bound::from_borrowed_ptr(to.py(), PyMethod_Function(method.as_ptr())))
+        Some(Bound::from_borrowed_ptr(
+            to.py(),
+            PyMethod_Function(method.as_ptr()),
+        ))
     }
 }
 
@@ -164,20 +186,39 @@ pub(crate) fn function_bound_to<'py>(method: &Bound<'py, PyAny>, to: &Bound<'py,
 pub(crate) fn audit_find_class(module: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<()> {
     // SAFETY: the format asks for two objects, which are alive.
     let status = unsafe {
-        PySys_Audit(c"pickle.find_class".as_ptr(), c"OO".as_ptr(), module.as_ptr(), name.as_ptr())
+        PySys_Audit(
+            c"pickle.find_class".as_ptr(),
+            c"OO".as_ptr(),
+            module.as_ptr(),
+            name.as_ptr(),
+        )
     };
-    if status < 0 { Err(PyErr::fetch(module.py())) } else { Ok(()) }
+    if status < 0 {
+        Err(PyErr::fetch(module.py()))
+    } else {
+        Ok(())
+    }
 }
 
 /// `setattr(object, name, value)`, where `name` need not be a str: then it is the interpreter that complains.
-pub(crate) fn set_attribute(object: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+pub(crate) fn set_attribute(
+    object: &Bound<'_, PyAny>,
+    name: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<()> {
     // SAFETY: all are alive.
     let status = unsafe { ffi::PyObject_SetAttr(object.as_ptr(), name.as_ptr(), value.as_ptr()) };
-    if status < 0 { Err(PyErr::fetch(object.py())) } else { Ok(()) }
+    if status < 0 {
+        Err(PyErr::fetch(object.py()))
+    } else {
+        Ok(())
+    }
 }
 
 /// The module of that name in `sys.modules`, if it is there.
-pub(crate) fn module_in_table<'py>(name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(crate) fn module_in_table<'py>(
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     unsafe extern "C" {
         fn PyImport_GetModule(name: *mut ffi::PyObject) -> *mut ffi::PyObject;
     }

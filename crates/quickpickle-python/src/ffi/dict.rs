@@ -32,7 +32,11 @@ impl<'q> Dict<'q> {
     #[inline(always)]
     pub(crate) fn shares_keys(self) -> bool {
         // SAFETY: an exact dict.
-        unsafe { !(*self.0.as_ptr().cast::<ffi::PyDictObject>()).ma_values.is_null() }
+        unsafe {
+            !(*self.0.as_ptr().cast::<ffi::PyDictObject>())
+                .ma_values
+                .is_null()
+        }
     }
 
     /// The first item at or after position `*pos`, which is moved behind it.

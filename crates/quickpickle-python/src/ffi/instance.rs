@@ -52,7 +52,8 @@ impl TypePtr {
     /// Where instances keep their attributes.
     pub(crate) fn place(self) -> Place {
         // SAFETY: as above.
-        let (flags, offset) = unsafe { ((*self.as_ptr()).tp_flags, (*self.as_ptr()).tp_dictoffset) };
+        let (flags, offset) =
+            unsafe { ((*self.as_ptr()).tp_flags, (*self.as_ptr()).tp_dictoffset) };
         if cfg!(Py_3_11) && flags & MANAGED_DICT != 0 {
             if cfg!(not(Py_GIL_DISABLED)) && VALUES_READABLE.load(Ordering::Relaxed) {
                 Place::Managed
@@ -111,11 +112,21 @@ pub(crate) fn shape(class: &Bound<'_, PyType>) -> Shape {
             basic_size: (*ty).tp_basicsize,
             item_size: (*ty).tp_itemsize,
             has_weakref_slot: (*ty).tp_weaklistoffset > 0,
-            plain_getattr: same((*ty).tp_getattro.map(|f| f as usize), (*object).tp_getattro.map(|f| f as usize)),
-            plain_new: same((*ty).tp_new.map(|f| f as usize), (*object).tp_new.map(|f| f as usize))
-                && (*ty).tp_flags & ffi::Py_TPFLAGS_IS_ABSTRACT == 0,
-            plain_hash: same((*meta).tp_hash.map(|f| f as usize), (*of_types).tp_hash.map(|f| f as usize))
-                && same((*meta).tp_richcompare.map(|f| f as usize), (*of_types).tp_richcompare.map(|f| f as usize)),
+            plain_getattr: same(
+                (*ty).tp_getattro.map(|f| f as usize),
+                (*object).tp_getattro.map(|f| f as usize),
+            ),
+            plain_new: same(
+                (*ty).tp_new.map(|f| f as usize),
+                (*object).tp_new.map(|f| f as usize),
+            ) && (*ty).tp_flags & ffi::Py_TPFLAGS_IS_ABSTRACT == 0,
+            plain_hash: same(
+                (*meta).tp_hash.map(|f| f as usize),
+                (*of_types).tp_hash.map(|f| f as usize),
+            ) && same(
+                (*meta).tp_richcompare.map(|f| f as usize),
+                (*of_types).tp_richcompare.map(|f| f as usize),
+            ),
         }
     }
 }
@@ -143,12 +154,21 @@ impl<'q> Obj<'q> {
             Place::Nowhere | Place::Unknown => return Attributes::Empty,
             // SAFETY: `place` is that of the object's type: a pointer lies there, null or to a dict.
             Place::Slot(offset) => unsafe {
-                *self.as_ptr().cast::<u8>().offset(offset).cast::<*mut ffi::PyObject>()
+                *self
+                    .as_ptr()
+                    .cast::<u8>()
+                    .offset(offset)
+                    .cast::<*mut ffi::PyObject>()
             },
             // SAFETY: `place` is that of the object's type, and the layout has been checked.
             Place::Managed => match unsafe { managed(self.as_ptr()) } {
                 Managed::Dict(dict) => dict,
-                Managed::Values(values) => return Attributes::Values(Values { owner: self, values }),
+                Managed::Values(values) => {
+                    return Attributes::Values(Values {
+                        owner: self,
+                        values,
+                    });
+                }
             },
         };
         if dict.is_null() {
@@ -175,12 +195,20 @@ unsafe fn managed(obj: *mut ffi::PyObject) -> Managed {
         #[cfg(all(Py_3_11, not(Py_3_12)))]
         {
             let values = *words.sub(4);
-            if values.is_null() { Managed::Dict((*words.sub(3)).cast()) } else { Managed::Values(values) }
+            if values.is_null() {
+                Managed::Dict((*words.sub(3)).cast())
+            } else {
+                Managed::Values(values)
+            }
         }
         #[cfg(all(Py_3_12, not(Py_3_13)))]
         {
             let tagged = *words.sub(3);
-            if tagged as usize & 1 != 0 { Managed::Values(tagged.add(1)) } else { Managed::Dict(tagged.cast()) }
+            if tagged as usize & 1 != 0 {
+                Managed::Values(tagged.add(1))
+            } else {
+                Managed::Dict(tagged.cast())
+            }
         }
         #[cfg(Py_3_13)]
         {
@@ -225,7 +253,11 @@ impl<'q> Values<'q> {
         // SAFETY: values of a checked layout: up to 3.12 the count is two bytes before the array, since then the second
         // byte of its header.
         unsafe {
-            usize::from(if cfg!(Py_3_13) { *self.values.add(1) } else { *self.values.sub(2) })
+            usize::from(if cfg!(Py_3_13) {
+                *self.values.add(1)
+            } else {
+                *self.values.sub(2)
+            })
         }
     }
 
@@ -243,7 +275,9 @@ impl<'q> Values<'q> {
     pub(crate) fn keys_id(self) -> (usize, usize) {
         let keys = self.keys_ptr();
         // SAFETY: a checked layout: the number of entries lies before the index table.
-        (keys as usize, unsafe { *keys.add(KEYS_ENTRY_COUNT).cast::<usize>() })
+        (keys as usize, unsafe {
+            *keys.add(KEYS_ENTRY_COUNT).cast::<usize>()
+        })
     }
 
     /// All keys that instances of the class share, whether or not this one has them set.
@@ -266,7 +300,10 @@ impl<'q> Values<'q> {
         // SAFETY: a checked layout: entries of keys that are all str follow the index table, a key and an unused value each.
         unsafe {
             let entries = keys.add(KEYS_HEADER + (1 << *keys.add(KEYS_LOG2_INDEX_BYTES)));
-            *entries.cast::<[*mut ffi::PyObject; 2]>().add(at).cast::<*mut ffi::PyObject>()
+            *entries
+                .cast::<[*mut ffi::PyObject; 2]>()
+                .add(at)
+                .cast::<*mut ffi::PyObject>()
         }
     }
 
@@ -284,7 +321,10 @@ impl<'q> Values<'q> {
                 let first = self.values.add(8).cast::<*mut ffi::PyObject>();
                 (*first.add(capacity).cast::<u8>().add(index), first)
             } else {
-                (*self.values.sub(3 + index), self.values.cast::<*mut ffi::PyObject>())
+                (
+                    *self.values.sub(3 + index),
+                    self.values.cast::<*mut ffi::PyObject>(),
+                )
             };
             let value = *first.add(usize::from(order));
             let key = self.key_at(usize::from(order));
@@ -302,7 +342,10 @@ impl<'q> Values<'q> {
 /// # Safety
 /// `pairs` are live objects. If true is returned, the references to the values have been given away.
 #[inline(always)]
-pub(super) unsafe fn set_fresh_values(instance: &Bound<'_, PyAny>, pairs: &[NonNull<ffi::PyObject>]) -> bool {
+pub(super) unsafe fn set_fresh_values(
+    instance: &Bound<'_, PyAny>,
+    pairs: &[NonNull<ffi::PyObject>],
+) -> bool {
     let obj = instance.as_ptr();
     // SAFETY: the instance is alive; its array is only looked at where the layout has been checked and its type has one.
     // Places filled are those of existing keys, for each of which the array has a place; nothing runs in between.
@@ -315,8 +358,12 @@ pub(super) unsafe fn set_fresh_values(instance: &Bound<'_, PyAny>, pairs: &[NonN
         {
             return false;
         }
-        let Managed::Values(values) = managed(obj) else { return false };
-        let keys = (*ty.cast::<ffi::PyHeapTypeObject>()).ht_cached_keys.cast::<u8>();
+        let Managed::Values(values) = managed(obj) else {
+            return false;
+        };
+        let keys = (*ty.cast::<ffi::PyHeapTypeObject>())
+            .ht_cached_keys
+            .cast::<u8>();
         let count = pairs.len() / 2;
         if keys.is_null() || *keys.add(KEYS_ENTRY_COUNT).cast::<usize>() < count || count > 254 {
             return false;
@@ -324,24 +371,42 @@ pub(super) unsafe fn set_fresh_values(instance: &Bound<'_, PyAny>, pairs: &[NonN
         let (used, first, order, room) = if cfg!(Py_3_13) {
             let first = values.add(8).cast::<*mut ffi::PyObject>();
             let capacity = usize::from(*values);
-            (values.add(1), first, first.add(capacity).cast::<u8>(), capacity)
+            (
+                values.add(1),
+                first,
+                first.add(capacity).cast::<u8>(),
+                capacity,
+            )
         } else {
             // The byte before the array says how large the log of the order in front of it is.
             let room = usize::from(*values.sub(1)).saturating_sub(2);
-            (values.sub(2), values.cast::<*mut ffi::PyObject>(), values.sub(3), room)
+            (
+                values.sub(2),
+                values.cast::<*mut ffi::PyObject>(),
+                values.sub(3),
+                room,
+            )
         };
         if *used != 0 || room < count {
             return false;
         }
-        let entries = keys.add(KEYS_HEADER + (1 << *keys.add(KEYS_LOG2_INDEX_BYTES))).cast::<[*mut ffi::PyObject; 2]>();
+        let entries = keys
+            .add(KEYS_HEADER + (1 << *keys.add(KEYS_LOG2_INDEX_BYTES)))
+            .cast::<[*mut ffi::PyObject; 2]>();
         for at in 0..count {
-            if !same_name((*entries.add(at))[0], pairs[2 * at].as_ptr()) || !(*first.add(at)).is_null() {
+            if !same_name((*entries.add(at))[0], pairs[2 * at].as_ptr())
+                || !(*first.add(at)).is_null()
+            {
                 return false;
             }
         }
         for at in 0..count {
             *first.add(at) = pairs[2 * at + 1].as_ptr();
-            *(if cfg!(Py_3_13) { order.add(at) } else { order.sub(at) }) = at as u8;
+            *(if cfg!(Py_3_13) {
+                order.add(at)
+            } else {
+                order.sub(at)
+            }) = at as u8;
         }
         *used = count as u8;
         true
@@ -399,7 +464,9 @@ pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
     if cfg!(not(Py_3_11)) || cfg!(Py_GIL_DISABLED) {
         return Ok(());
     }
-    let class = py.get_type::<PyType>().call1(("Probe", (), PyDict::new(py)))?;
+    let class = py
+        .get_type::<PyType>()
+        .call1(("Probe", (), PyDict::new(py)))?;
     let mut agrees = true;
     for names in [&["a"][..], &["b", "a"], &["c", "a", "d", "b"], &[]] {
         let instance = class.call0()?;
@@ -431,7 +498,12 @@ fn read_back(instance: &Bound<'_, PyAny>) -> Option<Vec<(usize, usize)>> {
         return None;
     };
     super::object::quiet(instance.py(), |q| {
-        let values = Values { owner: super::object::Anchor::of(instance).obj(q), values };
-        (0..values.len()).map(|at| values.get(at).map(|(k, v)| (k.address(), v.address()))).collect()
+        let values = Values {
+            owner: super::object::Anchor::of(instance).obj(q),
+            values,
+        };
+        (0..values.len())
+            .map(|at| values.get(at).map(|(k, v)| (k.address(), v.address())))
+            .collect()
     })
 }

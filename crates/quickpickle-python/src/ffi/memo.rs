@@ -45,7 +45,13 @@ pub(crate) struct Memo {
 impl Memo {
     /// An empty memo; nothing is allocated.
     pub(crate) const fn new() -> Self {
-        Memo { slots: Vec::new(), generation: 1, used: 0, log: Vec::new(), settled: 0 }
+        Memo {
+            slots: Vec::new(),
+            generation: 1,
+            used: 0,
+            log: Vec::new(),
+            settled: 0,
+        }
     }
 
     /// Index of the slot that holds `address`, or of the free one where it would go.
@@ -112,14 +118,22 @@ impl Memo {
         if self.slots[at].generation != self.generation {
             self.used += 1;
         }
-        self.slots[at] = Slot { address, number: number as u32, generation: self.generation };
+        self.slots[at] = Slot {
+            address,
+            number: number as u32,
+            generation: self.generation,
+        };
     }
 
     #[cold]
     #[inline(never)]
     fn grow(&mut self, entries: usize) {
         let size = (entries * 2).next_power_of_two().max(SMALLEST);
-        let empty = Slot { address: 0, number: 0, generation: 0 };
+        let empty = Slot {
+            address: 0,
+            number: 0,
+            generation: 0,
+        };
         let old = std::mem::replace(&mut self.slots, vec![empty; size]);
         for slot in old {
             if slot.generation == self.generation {
@@ -193,12 +207,17 @@ impl Memo {
     /// All remembered objects with their numbers, for `Pickler.memo`. Settles first.
     pub(crate) fn entries<'py>(&mut self, py: Python<'py>) -> Vec<(usize, Bound<'py, PyAny>)> {
         self.settle(py);
-        let live = self.slots.iter().filter(|slot| slot.generation == self.generation);
+        let live = self
+            .slots
+            .iter()
+            .filter(|slot| slot.generation == self.generation);
         let live = live.take(if self.used == 0 { 0 } else { usize::MAX });
         // SAFETY: all entries are settled, so the objects are alive.
-        live.map(|slot| (slot.number as usize, unsafe {
-            Bound::from_borrowed_ptr(py, slot.address as *mut ffi::PyObject)
-        }))
+        live.map(|slot| {
+            (slot.number as usize, unsafe {
+                Bound::from_borrowed_ptr(py, slot.address as *mut ffi::PyObject)
+            })
+        })
         .collect()
     }
 

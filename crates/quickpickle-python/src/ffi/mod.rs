@@ -15,11 +15,12 @@
 //! Facts about object layouts are checked when the module is imported ([`layout`]): where the running interpreter does
 //! not look as expected, the shortcuts built on them are switched off.
 
-pub(crate) mod bytes;
-pub(crate) mod compat;
 pub(crate) mod buffer;
 pub(crate) mod build;
+pub(crate) mod bytes;
+pub(crate) mod compat;
 pub(crate) mod dict;
+pub(crate) mod dict_table;
 pub(crate) mod instance;
 pub(crate) mod long;
 pub(crate) mod memo;

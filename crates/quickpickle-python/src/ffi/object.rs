@@ -61,7 +61,10 @@ impl<'q> Obj<'q> {
     pub(super) unsafe fn from_raw(ptr: *mut ffi::PyObject) -> Self {
         debug_assert!(!ptr.is_null());
         // SAFETY: the caller's promise.
-        Obj { ptr: unsafe { NonNull::new_unchecked(ptr) }, section: PhantomData }
+        Obj {
+            ptr: unsafe { NonNull::new_unchecked(ptr) },
+            section: PhantomData,
+        }
     }
 
     #[inline(always)]

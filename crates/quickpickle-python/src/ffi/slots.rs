@@ -57,9 +57,9 @@ impl Slots {
     pub(crate) fn other<'py>(&self, py: Python<'py>, number: usize) -> Other<'py> {
         match self.words.get(number) {
             // SAFETY: a word tagged so is a reference that the slot owns.
-            Some(&word) if word & TAG == STATE => {
-                Other::StateOf(unsafe { Bound::from_borrowed_ptr(py, (word & !TAG) as *mut ffi::PyObject) })
-            }
+            Some(&word) if word & TAG == STATE => Other::StateOf(unsafe {
+                Bound::from_borrowed_ptr(py, (word & !TAG) as *mut ffi::PyObject)
+            }),
             Some(&word) if word & TAG == PENDING => Other::Pending(word >> 2),
             _ => Other::Nothing,
         }
@@ -85,9 +85,15 @@ impl Slots {
     }
 
     /// Puts an object into a slot there is; returns what was in it, to be dropped by the caller, and whether it was empty.
-    pub(crate) fn replace<'py>(&mut self, number: usize, object: Bound<'py, PyAny>) -> (Option<Bound<'py, PyAny>>, bool) {
+    pub(crate) fn replace<'py>(
+        &mut self,
+        number: usize,
+        object: Bound<'py, PyAny>,
+    ) -> (Option<Bound<'py, PyAny>>, bool) {
         let py = object.py();
-        let Some(slot) = self.words.get_mut(number) else { return (Some(object), false) };
+        let Some(slot) = self.words.get_mut(number) else {
+            return (Some(object), false);
+        };
         let old = std::mem::replace(slot, object.into_ptr() as usize);
         (owned(py, old), old == 0)
     }

@@ -34,21 +34,26 @@ impl Stack {
     #[inline(always)]
     pub(crate) fn push(&mut self, object: Bound<'_, PyAny>) {
         // SAFETY: a Bound is not null; its reference passes to the stack.
-        self.items.push(unsafe { NonNull::new_unchecked(object.into_ptr()) });
+        self.items
+            .push(unsafe { NonNull::new_unchecked(object.into_ptr()) });
     }
 
     /// Takes the object on top.
     #[inline(always)]
     pub(crate) fn pop<'py>(&mut self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         // SAFETY: the entry's reference passes to the caller.
-        self.items.pop().map(|item| unsafe { Bound::from_owned_ptr(py, item.as_ptr()) })
+        self.items
+            .pop()
+            .map(|item| unsafe { Bound::from_owned_ptr(py, item.as_ptr()) })
     }
 
     /// The object at `index` from the bottom.
     #[inline(always)]
     pub(crate) fn get<'py>(&self, py: Python<'py>, index: usize) -> Option<Bound<'py, PyAny>> {
         // SAFETY: the stack holds the object; the caller gets a reference of its own.
-        self.items.get(index).map(|item| unsafe { Bound::from_borrowed_ptr(py, item.as_ptr()) })
+        self.items
+            .get(index)
+            .map(|item| unsafe { Bound::from_borrowed_ptr(py, item.as_ptr()) })
     }
 
     /// The object on top.
@@ -88,14 +93,19 @@ impl Stack {
 
     /// Takes all objects from `from` on as a tuple.
     #[inline(always)]
-    pub(crate) fn take_tuple<'py>(&mut self, py: Python<'py>, from: usize) -> PyResult<Bound<'py, PyTuple>> {
+    pub(crate) fn take_tuple<'py>(
+        &mut self,
+        py: Python<'py>,
+        from: usize,
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let count = self.items.len().saturating_sub(from);
         // SAFETY: a new tuple with `count` empty places, filled with the references of the entries, which then no longer
         // belong to the stack.
         unsafe {
             let tuple = ffi::PyTuple_New(count as ffi::Py_ssize_t);
             let made = Bound::from_owned_ptr_or_err(py, tuple)?;
-            let places = (&raw mut (*tuple.cast::<ffi::PyTupleObject>()).ob_item).cast::<*mut ffi::PyObject>();
+            let places = (&raw mut (*tuple.cast::<ffi::PyTupleObject>()).ob_item)
+                .cast::<*mut ffi::PyObject>();
             std::ptr::copy_nonoverlapping(self.items.as_ptr().add(from).cast(), places, count);
             self.items.set_len(from);
             Ok(made.cast_into_unchecked())
@@ -110,8 +120,13 @@ impl Stack {
         // SAFETY: `list` is a list. One that has no storage yet gets one of the interpreter's own kind, filled with the
         // references of the entries, which then no longer belong to the stack.
         unsafe {
-            if !cfg!(Py_GIL_DISABLED) && (*object).ob_item.is_null() && (*object).allocated == 0 && count > 0 {
-                let storage = ffi::PyMem_Malloc(count * size_of::<usize>()).cast::<*mut ffi::PyObject>();
+            if !cfg!(Py_GIL_DISABLED)
+                && (*object).ob_item.is_null()
+                && (*object).allocated == 0
+                && count > 0
+            {
+                let storage =
+                    ffi::PyMem_Malloc(count * size_of::<usize>()).cast::<*mut ffi::PyObject>();
                 if storage.is_null() {
                     return Err(pyo3::exceptions::PyMemoryError::new_err(()));
                 }
@@ -131,7 +146,9 @@ impl Stack {
     /// its class expects just these names in this order; false, and nothing is taken, where it does not.
     #[inline(always)]
     pub(crate) fn take_into_values(&mut self, instance: &Bound<'_, PyAny>, from: usize) -> bool {
-        let Some(pairs) = self.items.get(from..) else { return false };
+        let Some(pairs) = self.items.get(from..) else {
+            return false;
+        };
         // SAFETY: the entries are live objects, alternating names and values; on success the values' references have
         // passed to the instance and the names' remain to be given up.
         unsafe {
@@ -151,6 +168,13 @@ impl Stack {
     /// Takes all objects from `from` on, keys and values in turn, into a dict. An odd one at the end is left.
     pub(crate) fn take_into_dict(&mut self, dict: &Bound<'_, PyDict>, from: usize) -> PyResult<()> {
         let from = from.min(self.items.len());
+        // SAFETY: the entries are live; on success their references have passed to the dict, and they leave the stack.
+        unsafe {
+            if super::dict_table::fill(dict, &self.items[from..]) {
+                self.items.set_len(from);
+                return Ok(());
+            }
+        }
         let pairs = (self.items.len() - from) / 2;
         let mut failed = false;
         for pair in 0..pairs {

@@ -206,7 +206,11 @@ impl<'q> Tuple<'q> {
         // SAFETY: within bounds, checked above; the tuple holds its items and is alive for 'q.
         unsafe {
             let item = ffi::PyTuple_GET_ITEM(self.0.as_ptr(), index as ffi::Py_ssize_t);
-            if item.is_null() { None } else { Some(Obj::from_raw(item)) }
+            if item.is_null() {
+                None
+            } else {
+                Some(Obj::from_raw(item))
+            }
         }
     }
 }
@@ -239,7 +243,11 @@ impl<'q> List<'q> {
         // takes them out during 'q.
         unsafe {
             let item = ffi::PyList_GET_ITEM(self.0.as_ptr(), index as ffi::Py_ssize_t);
-            if item.is_null() { None } else { Some(Obj::from_raw(item)) }
+            if item.is_null() {
+                None
+            } else {
+                Some(Obj::from_raw(item))
+            }
         }
     }
 }

@@ -104,8 +104,12 @@ impl Pickler {
         }
         let own = slf.as_any();
         let hook = own.getattr_opt(intern!(py, "persistent_id"))?;
-        let hook = hook.filter(|hook| !is_no_persistent_id(hook)).map(|hook| Hook::of(hook, own));
-        let table = own.getattr_opt(intern!(py, "dispatch_table"))?.map(Bound::unbind);
+        let hook = hook
+            .filter(|hook| !is_no_persistent_id(hook))
+            .map(|hook| Hook::of(hook, own));
+        let table = own
+            .getattr_opt(intern!(py, "dispatch_table"))?
+            .map(Bound::unbind);
         let mut config = locked(&this.config);
         config.persistent_id = hook;
         config.dispatch_table = table;
@@ -130,19 +134,34 @@ impl Pickler {
                 fix_imports: config.fix_imports,
                 fast: this.fast.load(Ordering::Relaxed) != 0,
                 write: Some(write.clone_ref(py)),
-                buffer_callback: config.buffer_callback.as_ref().map(|hook| hook.clone_ref(py)),
-                persistent_id: config.persistent_id.as_ref().map(|hook| hook.bound(own)).transpose()?.map(Bound::unbind),
+                buffer_callback: config
+                    .buffer_callback
+                    .as_ref()
+                    .map(|hook| hook.clone_ref(py)),
+                persistent_id: config
+                    .persistent_id
+                    .as_ref()
+                    .map(|hook| hook.bound(own))
+                    .transpose()?
+                    .map(Bound::unbind),
                 reducer_override: None,
-                dispatch_table: config.dispatch_table.as_ref().map(|table| table.clone_ref(py)),
+                dispatch_table: config
+                    .dispatch_table
+                    .as_ref()
+                    .map(|table| table.clone_ref(py)),
             }
         };
         // `bin` says whether protocols 0 and 1 write text or binary.
         if settings.protocol <= 1 {
             settings.protocol = u8::from(this.bin.load(Ordering::Relaxed) != 0);
         }
-        settings.reducer_override = own.getattr_opt(intern!(py, "reducer_override"))?.map(Bound::unbind);
+        settings.reducer_override = own
+            .getattr_opt(intern!(py, "reducer_override"))?
+            .map(Bound::unbind);
         let mut engine = this.take_engine()?;
-        let written = engine.dump(obj, &settings).and_then(|()| engine.flush(py, &settings));
+        let written = engine
+            .dump(obj, &settings)
+            .and_then(|()| engine.flush(py, &settings));
         engine.keep_memo(py);
         this.put_engine(engine);
         written
@@ -182,7 +201,10 @@ impl Pickler {
     #[getter]
     fn get_dispatch_table(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let config = locked(&self.config);
-        let table = config.dispatch_table.as_ref().map(|table| table.clone_ref(py));
+        let table = config
+            .dispatch_table
+            .as_ref()
+            .map(|table| table.clone_ref(py));
         table.ok_or_else(|| PyAttributeError::new_err("dispatch_table"))
     }
 
@@ -195,17 +217,23 @@ impl Pickler {
     #[deleter]
     fn delete_dispatch_table(&self) -> PyResult<()> {
         let old = locked(&self.config).dispatch_table.take();
-        old.map(drop).ok_or_else(|| PyAttributeError::new_err("dispatch_table"))
+        old.map(drop)
+            .ok_or_else(|| PyAttributeError::new_err("dispatch_table"))
     }
 
     /// callable: given an object, its persistent id, or None to write the object itself
     #[getter]
     fn get_persistent_id<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let hook = locked(&slf.get().config).persistent_id.as_ref().map(|hook| hook.clone_ref(py));
+        let hook = locked(&slf.get().config)
+            .persistent_id
+            .as_ref()
+            .map(|hook| hook.clone_ref(py));
         match hook {
             Some(hook) => hook.bound(slf.as_any()),
-            None if cfg!(Py_3_13) => py.import("quickpickle._native")?.getattr("_no_persistent_id"),
+            None if cfg!(Py_3_13) => py
+                .import("quickpickle._native")?
+                .getattr("_no_persistent_id"),
             None => Err(PyAttributeError::new_err("persistent_id")),
         }
     }
@@ -213,7 +241,9 @@ impl Pickler {
     #[setter]
     fn set_persistent_id(slf: &Bound<'_, Self>, value: Bound<'_, PyAny>) -> PyResult<()> {
         if !value.is_callable() {
-            return Err(PyTypeError::new_err("persistent_id must be a callable taking one argument"));
+            return Err(PyTypeError::new_err(
+                "persistent_id must be a callable taking one argument",
+            ));
         }
         let hook = Hook::of(value, slf.as_any());
         let old = locked(&slf.get().config).persistent_id.replace(hook);
@@ -224,7 +254,9 @@ impl Pickler {
     /// PicklerMemo: the objects written so far, by id
     #[getter]
     fn get_memo(slf: &Bound<'_, Self>) -> PicklerMemo {
-        PicklerMemo { pickler: slf.clone().unbind() }
+        PicklerMemo {
+            pickler: slf.clone().unbind(),
+        }
     }
 
     #[setter]
@@ -239,8 +271,12 @@ impl Pickler {
         } else if let Ok(dict) = value.cast::<PyDict>() {
             for (_, entry) in dict.iter() {
                 let pair = entry.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
-                let pair = pair.ok_or_else(|| PyTypeError::new_err("'memo' values must be 2-item tuples"))?;
-                entries.push((pair.get_item(0)?.extract::<isize>()? as usize, pair.get_item(1)?));
+                let pair = pair
+                    .ok_or_else(|| PyTypeError::new_err("'memo' values must be 2-item tuples"))?;
+                entries.push((
+                    pair.get_item(0)?.extract::<isize>()? as usize,
+                    pair.get_item(1)?,
+                ));
             }
         } else {
             return Err(PyTypeError::new_err(format!(
@@ -259,15 +295,23 @@ impl Pickler {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(config) = self.config.try_lock() else { return Ok(()) };
+        let Ok(config) = self.config.try_lock() else {
+            return Ok(());
+        };
         visit.call(&config.write)?;
         visit.call(&config.buffer_callback)?;
         visit.call(&config.dispatch_table)?;
-        config.persistent_id.as_ref().map_or(Ok(()), |hook| hook.visit(&visit))
+        config
+            .persistent_id
+            .as_ref()
+            .map_or(Ok(()), |hook| hook.visit(&visit))
     }
 
     fn __clear__(&self) {
-        let old = self.config.try_lock().map(|mut config| std::mem::take(&mut *config));
+        let old = self
+            .config
+            .try_lock()
+            .map(|mut config| std::mem::take(&mut *config));
         drop(old);
     }
 }

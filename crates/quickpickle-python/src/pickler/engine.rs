@@ -154,7 +154,11 @@ impl Engine {
         self.inside.clear();
         self.cuts.clear();
         self.kept_frames = 0;
-        if self.frames.is_empty() && self.spent.is_empty() && self.keep.is_empty() && self.spent_objects.is_empty() {
+        if self.frames.is_empty()
+            && self.spent.is_empty()
+            && self.keep.is_empty()
+            && self.spent_objects.is_empty()
+        {
             return;
         }
         // Settled before anything is dropped: a freed object's address must not stay in the memo.
@@ -284,7 +288,9 @@ impl Engine {
     /// Fetches for the iterator of the plan on top: the first two items of a batch, or one more.
     fn next_item(&mut self, py: Python<'_>) -> PyResult<()> {
         self.exposed();
-        let Some(Frame::Plan(mut plan)) = self.pop() else { return Ok(()) };
+        let Some(Frame::Plan(mut plan)) = self.pop() else {
+            return Ok(());
+        };
         let at = plan.at;
         let fetched = match &mut plan.steps[at] {
             Step::ListItems(items) => fetch(py, items, false),
@@ -297,7 +303,9 @@ impl Engine {
 
     fn persistent_id(&mut self, obj: Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
         let py = obj.py();
-        let Some(hook) = &settings.persistent_id else { return Ok(()) };
+        let Some(hook) = &settings.persistent_id else {
+            return Ok(());
+        };
         self.exposed();
         let id = hook.bind(py).call1((&obj,))?;
         if id.is_none() {
@@ -307,12 +315,22 @@ impl Engine {
         }
         use quickpickle_format::opcode::byte;
         if settings.protocol >= 1 {
-            return self.plan(vec![Step::SaveAsIs(id.unbind()), Step::Opcode(byte::BINPERSID)], false);
+            return self.plan(
+                vec![Step::SaveAsIs(id.unbind()), Step::Opcode(byte::BINPERSID)],
+                false,
+            );
         }
         let text = id.str()?;
-        let text = text.to_str().ok().filter(|text| text.is_ascii()).ok_or_else(|| {
-            crate::python_types::pickling_error(py, "persistent IDs in protocol 0 must be ASCII strings")
-        })?;
+        let text = text
+            .to_str()
+            .ok()
+            .filter(|text| text.is_ascii())
+            .ok_or_else(|| {
+                crate::python_types::pickling_error(
+                    py,
+                    "persistent IDs in protocol 0 must be ASCII strings",
+                )
+            })?;
         self.out.line(byte::PERSID, text.as_bytes());
         Ok(())
     }
@@ -359,15 +377,21 @@ impl Engine {
 fn fetch(py: Python<'_>, items: &mut Items, pairs: bool) -> PyResult<()> {
     let mut iterator = items.iterator.bind(py).cast::<PyIterator>()?.clone();
     let mut next = || -> PyResult<Option<Py<PyAny>>> {
-        let Some(item) = iterator.next().transpose()? else { return Ok(None) };
+        let Some(item) = iterator.next().transpose()? else {
+            return Ok(None);
+        };
         if !pairs || item.is_exact_instance_of::<PyTuple>() && item.len()? == 2 {
             return Ok(Some(item.unbind()));
         }
         match item.cast::<PyTuple>() {
-            Ok(pair) if pair.len() == 2 => {
-                Ok(Some(PyTuple::new(py, [pair.get_item(0)?, pair.get_item(1)?])?.into_any().unbind()))
-            }
-            _ => Err(PyTypeError::new_err("dict items iterator must return 2-tuples")),
+            Ok(pair) if pair.len() == 2 => Ok(Some(
+                PyTuple::new(py, [pair.get_item(0)?, pair.get_item(1)?])?
+                    .into_any()
+                    .unbind(),
+            )),
+            _ => Err(PyTypeError::new_err(
+                "dict items iterator must return 2-tuples",
+            )),
         }
     };
     let current = next()?;
@@ -385,7 +409,9 @@ fn fetch(py: Python<'_>, items: &mut Items, pairs: bool) -> PyResult<()> {
 }
 
 fn too_deep() -> PyErr {
-    PyRecursionError::new_err(format!("maximum depth of {MAX_DEPTH} exceeded while pickling an object"))
+    PyRecursionError::new_err(format!(
+        "maximum depth of {MAX_DEPTH} exceeded while pickling an object"
+    ))
 }
 
 fn fault_error(py: Python<'_>, fault: Fault) -> PyErr {
@@ -397,7 +423,10 @@ fn fault_error(py: Python<'_>, fault: Fault) -> PyErr {
             let obj = obj.pin(py);
             PyValueError::new_err(format!(
                 "fast mode: can't pickle cyclic objects including object type {} at {:p}",
-                obj.get_type().qualname().map(|name| name.to_string()).unwrap_or_default(),
+                obj.get_type()
+                    .qualname()
+                    .map(|name| name.to_string())
+                    .unwrap_or_default(),
                 obj.as_ptr()
             ))
         }
@@ -409,9 +438,16 @@ thread_local! {
 }
 
 /// Runs `body` with an engine whose memo is empty, reusing the thread's spare one.
-pub(crate) fn with_engine<R>(py: Python<'_>, body: impl FnOnce(&mut Engine) -> PyResult<R>) -> PyResult<R> {
+pub(crate) fn with_engine<R>(
+    py: Python<'_>,
+    body: impl FnOnce(&mut Engine) -> PyResult<R>,
+) -> PyResult<R> {
     // Taken out of its place while in use: what `body` calls may get here again.
-    let mut engine = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_else(Engine::new);
+    let mut engine = SPARE
+        .try_with(Cell::take)
+        .ok()
+        .flatten()
+        .unwrap_or_else(Engine::new);
     let result = body(&mut engine);
     engine.forget(py);
     engine.out.sink_mut().shrink();

@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 use quickpickle_format::opcode::byte;
 
 use crate::ffi::compat;
-use crate::python_types::{library, loaded_module, pickling_error};
+use crate::python_types::{library, loaded_module, pickling_error_of};
 
 use super::engine::{Engine, Settings};
 use super::plan::Step;
@@ -24,7 +24,10 @@ impl Engine {
         let found = find(obj, name)?;
         let library = library(py)?;
         if settings.protocol >= 2
-            && let Some(code) = library.extension_registry.bind(py).get_item((&found.module_name, &found.name))?
+            && let Some(code) = library
+                .extension_registry
+                .bind(py)
+                .get_item((&found.module_name, &found.name))?
         {
             let code = extension_code(obj, &code)?;
             self.out.extension(code);
@@ -53,19 +56,27 @@ impl Engine {
         }
         let mut line = vec![byte::GLOBAL];
         for (what, text) in [("module", &module_name), ("global", &name)] {
-            let encoding = if settings.protocol == 3 { intern!(py, "utf-8") } else { intern!(py, "ascii") };
-            let encoded = text.call_method1(intern!(py, "encode"), (encoding,)).map_err(|error| {
-                if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
-                    return error;
-                }
-                let message =
-                    format!("can't pickle {what} identifier '{text}' using pickle protocol {}", settings.protocol);
-                pickling_error(py, message)
-            })?;
+            let encoding = if settings.protocol == 3 {
+                intern!(py, "utf-8")
+            } else {
+                intern!(py, "ascii")
+            };
+            let encoded = text
+                .call_method1(intern!(py, "encode"), (encoding,))
+                .map_err(|error| {
+                    if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
+                        return error;
+                    }
+                    let template = "can't pickle %s identifier '%s' using pickle protocol %d";
+                    pickling_error_of(py, template, (what, text, settings.protocol))
+                })?;
             line.extend_from_slice(encoded.extract()?);
             line.push(b'\n');
         }
-        self.plan(vec![Step::Write(line), Step::RememberName(obj.clone().unbind())], false)
+        self.plan(
+            vec![Step::Write(line), Step::RememberName(obj.clone().unbind())],
+            false,
+        )
     }
 }
 
@@ -92,7 +103,7 @@ fn find<'py>(obj: &Bound<'py, PyAny>, name: Option<&Bound<'py, PyString>>) -> Py
     };
     let path = dotted_path(obj, &name)?;
     let module_name = which_module(obj, &path)?;
-    let module = import(obj, &name, &module_name)?;
+    let module = import(obj, &module_name)?;
     let mut parent = module.clone();
     let mut found = module.clone();
     for part in &path {
@@ -104,19 +115,32 @@ fn find<'py>(obj: &Bound<'py, PyAny>, name: Option<&Bound<'py, PyString>>) -> Py
         parent = std::mem::replace(&mut found, next);
     }
     if !found.is(obj) {
-        let message = format!("Can't pickle {}: it's not the same object as {module_name}.{name}", obj.repr()?);
-        return Err(pickling_error(py, message));
+        let template = "Can't pickle %r: it's not the same object as %s.%s";
+        return Err(pickling_error_of(py, template, (obj, &module_name, &name)));
     }
-    let last = path.last().map_or_else(|| name.clone(), |last| last.clone().into_any());
-    Ok(Found { module_name, module, parent, name, last })
+    let last = path
+        .last()
+        .map_or_else(|| name.clone(), |last| last.clone().into_any());
+    Ok(Found {
+        module_name,
+        module,
+        parent,
+        name,
+        last,
+    })
 }
 
 /// The parts of a dotted name; functions inside functions have none.
-fn dotted_path<'py>(obj: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyString>>> {
+fn dotted_path<'py>(
+    obj: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyAny>,
+) -> PyResult<Vec<Bound<'py, PyString>>> {
     let py = obj.py();
     let text = name.cast::<PyString>()?;
     // Without a dot the name is its own path; keeping the object keeps its identity, and with it the memo's.
-    let Ok(utf8) = text.to_str() else { return Ok(vec![text.clone()]) };
+    let Ok(utf8) = text.to_str() else {
+        return Ok(vec![text.clone()]);
+    };
     if !utf8.contains('.') && utf8 != "<locals>" {
         return Ok(vec![text.clone()]);
     }
@@ -124,18 +148,26 @@ fn dotted_path<'py>(obj: &Bound<'py, PyAny>, name: &Bound<'py, PyAny>) -> PyResu
     if parts.contains(&"<locals>") {
         return Err(local_object(obj, name)?);
     }
-    Ok(parts.into_iter().map(|part| PyString::new(py, part)).collect())
+    Ok(parts
+        .into_iter()
+        .map(|part| PyString::new(py, part))
+        .collect())
 }
 
 /// The module an object says it is in, or one of `sys.modules` in which it is found.
-fn which_module<'py>(obj: &Bound<'py, PyAny>, path: &[Bound<'py, PyString>]) -> PyResult<Bound<'py, PyAny>> {
+fn which_module<'py>(
+    obj: &Bound<'py, PyAny>,
+    path: &[Bound<'py, PyString>],
+) -> PyResult<Bound<'py, PyAny>> {
     let py = obj.py();
     if let Some(name) = compat::optional_attribute(obj, intern!(py, "__module__"))?
         && !name.is_none()
     {
         return Ok(name);
     }
-    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    let modules = py
+        .import(intern!(py, "sys"))?
+        .getattr(intern!(py, "modules"))?;
     // A copy: looking attributes up may import.
     let modules = modules.call_method0(intern!(py, "copy"))?;
     for (name, module) in modules.cast::<PyDict>()?.iter() {
@@ -163,7 +195,6 @@ fn which_module<'py>(obj: &Bound<'py, PyAny>, path: &[Bound<'py, PyString>]) -> 
 
 fn import<'py>(
     obj: &Bound<'py, PyAny>,
-    name: &Bound<'py, PyAny>,
     module_name: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(text) = module_name.cast::<PyString>()
@@ -171,18 +202,25 @@ fn import<'py>(
     {
         return Ok(module);
     }
-    compat::import(module_name).map_err(|error| import_failed(obj, name, module_name, error))
+    compat::import(module_name).map_err(|error| import_failed(obj, module_name, error))
 }
 
 fn extension_code(obj: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<u32> {
     let py = obj.py();
     let Ok(number) = code.cast::<PyInt>() else {
-        let message = format!("Can't pickle {}: extension code {} isn't an integer", obj.repr()?, code.repr()?);
-        return Err(pickling_error(py, message));
+        return Err(pickling_error_of(
+            py,
+            "Can't pickle %r: extension code %r isn't an integer",
+            (obj, code),
+        ));
     };
     match number.extract::<i32>() {
         Ok(number @ 1..) => Ok(number as u32),
-        _ => Err(pickling_error(py, format!("Can't pickle {}: extension code {code} is out of range", obj.repr()?))),
+        _ => Err(pickling_error_of(
+            py,
+            "Can't pickle %r: extension code %s is out of range",
+            (obj, code),
+        )),
     }
 }
 
@@ -193,13 +231,21 @@ fn python2_names<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let py = module_name.py();
     let library = library(py)?;
-    if let Some(mapped) = library.names_3to2.bind(py).get_item((&module_name, &name))? {
-        let mapped = mapped.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2).ok_or_else(|| {
-            PyRuntimeError::new_err(format!(
-                "_compat_pickle.REVERSE_NAME_MAPPING values should be 2-tuples, not {}",
-                compat::type_name(&mapped.get_type())
-            ))
-        })?;
+    if let Some(mapped) = library
+        .names_3to2
+        .bind(py)
+        .get_item((&module_name, &name))?
+    {
+        let mapped = mapped
+            .cast::<PyTuple>()
+            .ok()
+            .filter(|pair| pair.len() == 2)
+            .ok_or_else(|| {
+                PyRuntimeError::new_err(format!(
+                    "_compat_pickle.REVERSE_NAME_MAPPING values should be 2-tuples, not {}",
+                    compat::type_name(&mapped.get_type())
+                ))
+            })?;
         let (module_name, name) = (mapped.get_item(0)?, mapped.get_item(1)?);
         if !module_name.is_instance_of::<PyString>() || !name.is_instance_of::<PyString>() {
             return Err(PyRuntimeError::new_err(format!(
@@ -224,11 +270,17 @@ fn python2_names<'py>(
 
 fn local_object(obj: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     if cfg!(Py_3_14) {
-        let message = format!("Can't pickle local object {}", obj.repr()?);
-        return Ok(pickling_error(obj.py(), message));
+        return Ok(pickling_error_of(
+            obj.py(),
+            "Can't pickle local object %r",
+            (obj,),
+        ));
     }
     let verb = if cfg!(Py_3_12) { "get" } else { "pickle" };
-    Ok(PyAttributeError::new_err(format!("Can't {verb} local object {}", name.repr()?)))
+    Ok(PyAttributeError::new_err(format!(
+        "Can't {verb} local object {}",
+        name.repr()?
+    )))
 }
 
 fn not_found(
@@ -238,43 +290,51 @@ fn not_found(
     holder: &Bound<'_, PyAny>,
     part: &Bound<'_, PyString>,
 ) -> PyErr {
+    let py = obj.py();
     let cause = holder.getattr(part).err();
-    let repr = match obj.repr() {
-        Ok(repr) => repr,
-        Err(error) => return error,
-    };
-    let message = if cfg!(Py_3_14) {
-        format!("Can't pickle {repr}: it's not found as {module_name}.{name}")
+    let error = if cfg!(Py_3_14) {
+        pickling_error_of(
+            py,
+            "Can't pickle %r: it's not found as %s.%s",
+            (obj, module_name, name),
+        )
     } else {
-        format!("Can't pickle {repr}: attribute lookup {name} on {module_name} failed")
+        pickling_error_of(
+            py,
+            "Can't pickle %r: attribute lookup %s on %s failed",
+            (obj, name, module_name),
+        )
     };
-    let error = pickling_error(obj.py(), message);
-    error.set_context(obj.py(), cause);
+    error.set_context(py, cause);
     error
 }
 
-fn lookup_failed(obj: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>, module_name: &Bound<'_, PyAny>, cause: PyErr) -> PyErr {
+fn lookup_failed(
+    obj: &Bound<'_, PyAny>,
+    name: &Bound<'_, PyAny>,
+    module_name: &Bound<'_, PyAny>,
+    cause: PyErr,
+) -> PyErr {
     if cfg!(Py_3_14) {
         return cause;
     }
-    let repr = match obj.repr() {
-        Ok(repr) => repr,
-        Err(error) => return error,
-    };
-    pickling_error(obj.py(), format!("Can't pickle {repr}: attribute lookup {name} on {module_name} failed"))
+    pickling_error_of(
+        obj.py(),
+        "Can't pickle %r: attribute lookup %s on %s failed",
+        (obj, name, module_name),
+    )
 }
 
-fn import_failed(obj: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>, module_name: &Bound<'_, PyAny>, cause: PyErr) -> PyErr {
+fn import_failed(obj: &Bound<'_, PyAny>, module_name: &Bound<'_, PyAny>, cause: PyErr) -> PyErr {
     let py = obj.py();
-    let (repr, module_repr) = match (obj.repr(), module_name.repr()) {
-        (Ok(repr), Ok(module_repr)) => (repr, module_repr),
-        (Err(error), _) | (_, Err(error)) => return error,
-    };
     if cfg!(Py_3_14) {
-        let _ = name;
-        let error = pickling_error(py, format!("Can't pickle {repr}: {}", cause.value(py)));
+        let error = pickling_error_of(py, "Can't pickle %r: %s", (obj, cause.value(py)));
         error.set_cause(py, Some(cause));
         return error;
     }
-    pickling_error(py, format!("Can't pickle {repr}: import of module {module_repr} failed"))
+    pickling_error_of(
+        py,
+        "Can't pickle %r: import of module %r failed",
+        (obj, module_name),
+    )
 }

@@ -43,7 +43,11 @@ impl Engine {
         if items.saving {
             if !items.has_key {
                 items.has_key = true;
-                if let Some(value) = items.current.as_ref().and_then(|pair| half(q, Anchor::of_owned(pair).obj(q), 1)) {
+                if let Some(value) = items
+                    .current
+                    .as_ref()
+                    .and_then(|pair| half(q, Anchor::of_owned(pair).obj(q), 1))
+                {
                     return ItemStep::Save(value);
                 }
             }

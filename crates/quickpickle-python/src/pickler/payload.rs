@@ -15,24 +15,42 @@ use super::engine::{Engine, Output, Settings};
 
 impl Engine {
     /// Saves a str, bytes or float that the walk gave back.
-    pub(super) fn save_payload(&mut self, obj: Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
+    pub(super) fn save_payload(
+        &mut self,
+        obj: Bound<'_, PyAny>,
+        settings: &Settings,
+    ) -> PyResult<()> {
         let py = obj.py();
         if let Ok(text) = obj.cast_exact::<PyString>() {
             if settings.protocol == 0 {
-                let points = text.call_method1(intern!(py, "encode"), ("utf-32-le", "surrogatepass"))?;
-                self.out.line(byte::UNICODE, &raw_unicode_escape(points.extract()?));
+                let points =
+                    text.call_method1(intern!(py, "encode"), ("utf-32-le", "surrogatepass"))?;
+                self.out
+                    .line(byte::UNICODE, &raw_unicode_escape(points.extract()?));
             } else {
                 let utf8 = text.call_method1(intern!(py, "encode"), ("utf-8", "surrogatepass"))?;
                 let utf8 = utf8.cast_into::<PyBytes>()?;
                 let len = utf8.as_bytes().len();
-                self.payload_with(|out| out.unicode_header(len), utf8.as_bytes(), utf8.as_any(), "string", settings)?;
+                self.payload_with(
+                    |out| out.unicode_header(len),
+                    utf8.as_bytes(),
+                    utf8.as_any(),
+                    "string",
+                    settings,
+                )?;
             }
         } else if let Ok(bytes) = obj.cast_exact::<PyBytes>() {
             if settings.protocol < 3 {
                 return self.reduce(obj, settings);
             }
             let len = bytes.as_bytes().len();
-            self.payload_with(|out| out.bytes_header(len), bytes.as_bytes(), &obj, "bytes object", settings)?;
+            self.payload_with(
+                |out| out.bytes_header(len),
+                bytes.as_bytes(),
+                &obj,
+                "bytes object",
+                settings,
+            )?;
         } else {
             let text = obj.repr()?;
             self.out.line(byte::FLOAT, text.to_str()?.as_bytes());
@@ -43,7 +61,11 @@ impl Engine {
     }
 
     /// Saves a bytearray or PickleBuffer, in band or out of band.
-    pub(super) fn save_buffer(&mut self, obj: Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
+    pub(super) fn save_buffer(
+        &mut self,
+        obj: Bound<'_, PyAny>,
+        settings: &Settings,
+    ) -> PyResult<()> {
         let py = obj.py();
         if let Ok(bytes) = obj.cast_exact::<PyByteArray>() {
             let len = bytes.len();
@@ -57,7 +79,9 @@ impl Engine {
                 // Nothing runs between asking for the length and copying.
                 let anchor = Anchor::of(&obj);
                 quiet(py, |q| {
-                    if let crate::ffi::types::Kind::ByteArray(bytes) = crate::ffi::types::classify(anchor.obj(q)) {
+                    if let crate::ffi::types::Kind::ByteArray(bytes) =
+                        crate::ffi::types::classify(anchor.obj(q))
+                    {
                         self.payload_in_memory(header, bytes.as_slice(q));
                     }
                 });
@@ -66,11 +90,21 @@ impl Engine {
             return Ok(());
         }
         if settings.protocol < 5 {
-            return Err(pickling_error(py, "PickleBuffer can only be pickled with protocol >= 5"));
+            // The wording, up to 3.13, is the reference's.
+            let verb = if cfg!(Py_3_14) {
+                "be pickled"
+            } else {
+                "pickled"
+            };
+            return Err(pickling_error(
+                py,
+                format!("PickleBuffer can only {verb} with protocol >= 5"),
+            ));
         }
         let view = buffer::view(&obj)?;
         if !view.is_contiguous() {
-            let message = "PickleBuffer can not be pickled when pointing to a non-contiguous buffer";
+            let message =
+                "PickleBuffer can not be pickled when pointing to a non-contiguous buffer";
             return Err(pickling_error(py, message));
         }
         let readonly = view.is_readonly();
@@ -136,7 +170,11 @@ impl Engine {
         )))
     }
 
-    fn payload_in_memory(&mut self, header: impl FnOnce(&mut Output) -> bool, bytes: &[u8]) -> bool {
+    fn payload_in_memory(
+        &mut self,
+        header: impl FnOnce(&mut Output) -> bool,
+        bytes: &[u8],
+    ) -> bool {
         if Output::bypasses_frame(bytes.len()) {
             return self.payload(header, bytes);
         }
@@ -162,7 +200,9 @@ fn raw_unicode_escape(points: &[u8]) -> Vec<u8> {
         let point = u32::from_le_bytes([point[0], point[1], point[2], point[3]]);
         match point {
             0x10000.. => line.extend_from_slice(format!("\\U{point:08x}").as_bytes()),
-            0x100.. | 0x5c | 0 | 0x0a | 0x0d | 0x1a => line.extend_from_slice(format!("\\u{point:04x}").as_bytes()),
+            0x100.. | 0x5c | 0 | 0x0a | 0x0d | 0x1a => {
+                line.extend_from_slice(format!("\\u{point:04x}").as_bytes())
+            }
             _ => line.push(point as u8),
         }
     }

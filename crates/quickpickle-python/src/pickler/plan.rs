@@ -74,6 +74,10 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(steps: Vec<Step>, unremembered: bool) -> Self {
-        Plan { steps, at: 0, unremembered }
+        Plan {
+            steps,
+            at: 0,
+            unremembered,
+        }
     }
 }

@@ -3,7 +3,9 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFrozenSet, PyFunction, PyList, PySet, PyString, PyTuple, PyType};
+use pyo3::types::{
+    PyByteArray, PyBytes, PyDict, PyFrozenSet, PyFunction, PyList, PySet, PyString, PyTuple, PyType,
+};
 use quickpickle_format::opcode::byte;
 
 use crate::ffi::compat;
@@ -67,7 +69,11 @@ impl Engine {
             None => match compat::optional_attribute(&obj, intern!(py, "__reduce__"))? {
                 Some(reducer) => reducer.call0()?,
                 None => {
-                    let message = format!("can't pickle '{}' object: {}", compat::type_name(&class), obj.repr()?);
+                    let message = format!(
+                        "can't pickle '{}' object: {}",
+                        compat::type_name(&class),
+                        obj.repr()?
+                    );
                     return Err(pickling_error(py, message));
                 }
             },
@@ -76,13 +82,21 @@ impl Engine {
     }
 
     /// What a reducer answered: a name, or a tuple.
-    fn reduced(&mut self, value: &Bound<'_, PyAny>, obj: &Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
+    fn reduced(
+        &mut self,
+        value: &Bound<'_, PyAny>,
+        obj: &Bound<'_, PyAny>,
+        settings: &Settings,
+    ) -> PyResult<()> {
         if let Ok(name) = value.cast::<PyString>() {
             return self.save_global(obj, Some(name), settings);
         }
         match value.cast::<PyTuple>() {
             Ok(value) => self.plan_reduce(value, Some(obj), settings),
-            Err(_) => Err(pickling_error(obj.py(), "__reduce__ must return a string or tuple")),
+            Err(_) => Err(pickling_error(
+                obj.py(),
+                "__reduce__ must return a string or tuple",
+            )),
         }
     }
 
@@ -97,7 +111,9 @@ impl Engine {
         let error = |message: String| pickling_error(py, message);
         let len = value.len();
         if !(2..=6).contains(&len) {
-            return Err(error("tuple returned by __reduce__ must contain 2 through 6 elements".into()));
+            return Err(error(
+                "tuple returned by __reduce__ must contain 2 through 6 elements".into(),
+            ));
         }
         let item = |index: usize| -> PyResult<Option<Bound<'_, PyAny>>> {
             if index >= len {
@@ -107,11 +123,15 @@ impl Engine {
         };
         let callable = value.get_item(0)?;
         if !callable.is_callable() {
-            return Err(error("first item of the tuple returned by __reduce__ must be callable".into()));
+            return Err(error(
+                "first item of the tuple returned by __reduce__ must be callable".into(),
+            ));
         }
         let args = value.get_item(1)?;
         let Ok(args) = args.cast::<PyTuple>() else {
-            return Err(error("second item of the tuple returned by __reduce__ must be a tuple".into()));
+            return Err(error(
+                "second item of the tuple returned by __reduce__ must be a tuple".into(),
+            ));
         };
         let state = item(2)?;
         let list_items = item(3)?;
@@ -179,7 +199,11 @@ impl Engine {
     ) -> PyResult<()> {
         let py = callable.py();
         let error = |message: String| pickling_error(py, message);
-        let name = if settings.protocol >= 2 { compat::optional_attribute(callable, intern!(py, "__name__"))? } else { None };
+        let name = if settings.protocol >= 2 {
+            compat::optional_attribute(callable, intern!(py, "__name__"))?
+        } else {
+            None
+        };
         let name = name.as_ref().and_then(|name| name.cast::<PyString>().ok());
         if name.is_some_and(|name| name == "__newobj_ex__") {
             if args.len() != 3 {
@@ -188,7 +212,8 @@ impl Engine {
                     args.len()
                 )));
             }
-            let (class, new_args, kwargs) = (args.get_item(0)?, args.get_item(1)?, args.get_item(2)?);
+            let (class, new_args, kwargs) =
+                (args.get_item(0)?, args.get_item(1)?, args.get_item(2)?);
             let wrong = |place: &str, wanted: &str, found: &Bound<'_, PyAny>| {
                 error(format!(
                     "{place} item from NEWOBJ_EX argument tuple must be a {wanted}, not {}",
@@ -216,7 +241,10 @@ impl Engine {
             self.exposed();
             let mut bound = vec![class.getattr(intern!(py, "__new__"))?, class];
             bound.extend(new_args.iter());
-            let partial = library(py)?.partial.bind(py).call(PyTuple::new(py, bound)?, Some(kwargs))?;
+            let partial = library(py)?
+                .partial
+                .bind(py)
+                .call(PyTuple::new(py, bound)?, Some(kwargs))?;
             steps.extend([
                 Step::Save(partial.unbind()),
                 Step::Save(PyTuple::empty(py).into_any().unbind()),
@@ -234,7 +262,9 @@ impl Engine {
             if let Some(obj) = obj {
                 let of_obj = compat::optional_attribute(obj, intern!(py, "__class__"))?;
                 if !of_obj.is_some_and(|of_obj| of_obj.is(&class)) {
-                    return Err(error("args[0] from __newobj__ args has the wrong class".into()));
+                    return Err(error(
+                        "args[0] from __newobj__ args has the wrong class".into(),
+                    ));
                 }
             }
             steps.extend([
@@ -254,9 +284,14 @@ impl Engine {
 }
 
 /// Builtins that the protocol has no opcode for, as calls.
-fn reduce_builtin<'py>(obj: &Bound<'py, PyAny>, protocol: u8) -> PyResult<Option<Bound<'py, PyTuple>>> {
+fn reduce_builtin<'py>(
+    obj: &Bound<'py, PyAny>,
+    protocol: u8,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let py = obj.py();
-    if protocol < 4 && (obj.is_exact_instance_of::<PySet>() || obj.is_exact_instance_of::<PyFrozenSet>()) {
+    if protocol < 4
+        && (obj.is_exact_instance_of::<PySet>() || obj.is_exact_instance_of::<PyFrozenSet>())
+    {
         let items = PyList::empty(py);
         for item in obj.try_iter()? {
             items.append(item?)?;
@@ -267,10 +302,16 @@ fn reduce_builtin<'py>(obj: &Bound<'py, PyAny>, protocol: u8) -> PyResult<Option
         && let Ok(bytes) = obj.cast_exact::<PyBytes>()
     {
         if bytes.as_bytes().is_empty() {
-            return Ok(Some((obj.get_type(), PyTuple::empty(py)).into_pyobject(py)?));
+            return Ok(Some(
+                (obj.get_type(), PyTuple::empty(py)).into_pyobject(py)?,
+            ));
         }
         let text = latin1(py, bytes.as_bytes());
-        let value = (library(py)?.codecs_encode.bind(py), (text, intern!(py, "latin1"))).into_pyobject(py)?;
+        let value = (
+            library(py)?.codecs_encode.bind(py),
+            (text, intern!(py, "latin1")),
+        )
+            .into_pyobject(py)?;
         return Ok(Some(value));
     }
     if protocol < 5
@@ -288,11 +329,20 @@ fn reduce_builtin<'py>(obj: &Bound<'py, PyAny>, protocol: u8) -> PyResult<Option
 }
 
 fn latin1<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyString> {
-    PyString::new(py, &bytes.iter().map(|&byte| char::from(byte)).collect::<String>())
+    PyString::new(
+        py,
+        &bytes
+            .iter()
+            .map(|&byte| char::from(byte))
+            .collect::<String>(),
+    )
 }
 
 /// `table[key]`, None where it raises KeyError.
-fn get_optional<'py>(table: &Bound<'py, PyAny>, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn get_optional<'py>(
+    table: &Bound<'py, PyAny>,
+    key: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     match table.get_item(key) {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_instance_of::<pyo3::exceptions::PyKeyError>(table.py()) => Ok(None),

@@ -45,8 +45,16 @@ pub(super) enum Verdict {
 
 impl Verdicts {
     pub(super) const fn new() -> Self {
-        let nothing = Entry { class: 0, version: 0, place: None, epoch: 0, harmless: (0, 0) };
-        Verdicts { entries: [nothing; ENTRIES] }
+        let nothing = Entry {
+            class: 0,
+            version: 0,
+            place: None,
+            epoch: 0,
+            harmless: (0, 0),
+        };
+        Verdicts {
+            entries: [nothing; ENTRIES],
+        }
     }
 
     #[inline(always)]
@@ -104,8 +112,18 @@ impl Verdicts {
             None => library(py)?.dispatch_table.bind(py).contains(class)?,
         };
         let slot = &mut self.entries[Self::slot(address)];
-        let harmless = if slot.class == address && slot.version == version { slot.harmless } else { (0, 0) };
-        *slot = Entry { class: address, version, place: judged.filter(|_| !listed), epoch, harmless };
+        let harmless = if slot.class == address && slot.version == version {
+            slot.harmless
+        } else {
+            (0, 0)
+        };
+        *slot = Entry {
+            class: address,
+            version,
+            place: judged.filter(|_| !listed),
+            epoch,
+            harmless,
+        };
         Ok(true)
     }
 }
@@ -115,7 +133,12 @@ fn judge_class(class: &Bound<'_, PyType>) -> PyResult<Option<Place>> {
     let py = class.py();
     // A metaclass with its own hash or comparison could see the table lookups.
     let shape = instance::shape(class);
-    if !(shape.all_python && shape.has_new && shape.item_size == 0 && shape.plain_getattr && shape.plain_hash) {
+    if !(shape.all_python
+        && shape.has_new
+        && shape.item_size == 0
+        && shape.plain_getattr
+        && shape.plain_hash)
+    {
         return Ok(None);
     }
     let library = library(py)?;
@@ -132,16 +155,24 @@ fn judge_class(class: &Bound<'_, PyType>) -> PyResult<Option<Place>> {
         && is("__getnewargs_ex__", None)?
         && is("__getnewargs__", None)?
         && !overrides(class, "__class__")?
-        && lookup(class, "__dict__")?.is_none_or(|found| found.get_type().name().is_ok_and(|name| name == "getset_descriptor"));
+        && lookup(class, "__dict__")?.is_none_or(|found| {
+            found
+                .get_type()
+                .name()
+                .is_ok_and(|name| name == "getset_descriptor")
+        });
     if !plain {
         return Ok(None);
     }
-    let slots = py.import(intern!(py, "copyreg"))?.call_method1(intern!(py, "_slotnames"), (class,))?;
+    let slots = py
+        .import(intern!(py, "copyreg"))?
+        .call_method1(intern!(py, "_slotnames"), (class,))?;
     if slots.len()? > 0 {
         return Ok(None);
     }
     let place = quiet(py, |q| Anchor::of(class.as_any()).obj(q).as_type_place());
-    let pointers = isize::from(matches!(place, Place::Slot(_))) + isize::from(shape.has_weakref_slot);
+    let pointers =
+        isize::from(matches!(place, Place::Slot(_))) + isize::from(shape.has_weakref_slot);
     let expected = instance::OBJECT_SIZE + pointers * size_of::<usize>() as isize;
     Ok((place != Place::Unknown && shape.basic_size <= expected).then_some(place))
 }
@@ -149,7 +180,10 @@ fn judge_class(class: &Bound<'_, PyType>) -> PyResult<Option<Place>> {
 /// An attribute of the class or a base, as found in their dicts.
 fn lookup<'py>(class: &Bound<'py, PyType>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     for base in class.mro() {
-        match base.getattr(intern!(class.py(), "__dict__"))?.get_item(name) {
+        match base
+            .getattr(intern!(class.py(), "__dict__"))?
+            .get_item(name)
+        {
             Ok(found) => return Ok(Some(found)),
             Err(error) if error.is_instance_of::<pyo3::exceptions::PyKeyError>(class.py()) => {}
             Err(error) => return Err(error),

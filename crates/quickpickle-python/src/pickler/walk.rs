@@ -13,10 +13,14 @@ use quickpickle_format::run::{RUN, Run};
 use crate::ffi::dict::Dict;
 use crate::ffi::instance::{Attributes, Place, Values};
 use crate::ffi::object::{Anchor, Obj, Quiet};
-use crate::ffi::types::{Bytes, Int, Kind, List, Set, Str, Tuple, classify, classify_float, classify_int};
+use crate::ffi::types::{
+    Bytes, Int, Kind, List, Set, Str, Tuple, classify, classify_float, classify_int,
+};
 
 use super::engine::{Engine, Output};
-use super::frame::{BATCH, DictFrame, Frame, FrozenSetFrame, ListFrame, SetFrame, TupleFrame, ValuesFrame};
+use super::frame::{
+    BATCH, DictFrame, Frame, FrozenSetFrame, ListFrame, SetFrame, TupleFrame, ValuesFrame,
+};
 use super::items::ItemStep;
 use super::plan::{Plan, Step};
 use super::verdict::Verdict;
@@ -165,7 +169,11 @@ impl Engine {
         self.open += shared;
         let is_leaf = self.leaf(q, obj, &kind);
         self.open -= shared;
-        if is_leaf { Progress::Done } else { self.open(q, obj, kind) }
+        if is_leaf {
+            Progress::Done
+        } else {
+            self.open(q, obj, kind)
+        }
     }
 
     /// At an opcode boundary: closes a full frame. True where that frame should be written to a file before long.
@@ -210,7 +218,11 @@ impl Engine {
             Below::Enter => Progress::Enter(frame, item),
             Below::Begun(Progress::Ask(ask)) => Progress::Pause(frame, ask),
             Below::Begun(begun) => {
-                if self.push(frame) { begun } else { Progress::Ask(Ask::Fail(Fault::TooDeep)) }
+                if self.push(frame) {
+                    begun
+                } else {
+                    Progress::Ask(Ask::Fail(Fault::TooDeep))
+                }
             }
         }
     }
@@ -266,7 +278,11 @@ impl Engine {
     #[inline(always)]
     pub(super) fn remember(&mut self, obj: Obj<'_>, sole: bool) {
         if !self.fast {
-            let number = if sole { self.memo.log(obj) } else { self.memo.put(obj) };
+            let number = if sole {
+                self.memo.log(obj)
+            } else {
+                self.memo.put(obj)
+            };
             self.out.put(number);
         }
     }
@@ -278,7 +294,9 @@ impl Engine {
             Seen::Sole => true,
             Seen::New => false,
         };
-        let Some(utf8) = text.utf8(q) else { return false };
+        let Some(utf8) = text.utf8(q) else {
+            return false;
+        };
         if utf8.len() <= 255 && self.out.protocol() >= 4 {
             self.out.short_unicode(utf8);
         } else if !self.long_string(utf8) {
@@ -303,7 +321,11 @@ impl Engine {
     }
 
     /// A payload large enough to stand outside of frames, into memory. False where the protocol has no opcode for it.
-    pub(super) fn payload(&mut self, header: impl FnOnce(&mut Output) -> bool, bytes: &[u8]) -> bool {
+    pub(super) fn payload(
+        &mut self,
+        header: impl FnOnce(&mut Output) -> bool,
+        bytes: &[u8],
+    ) -> bool {
         self.out.close_frame();
         let fits = header(&mut self.out);
         if fits {
@@ -342,7 +364,8 @@ impl Engine {
         if self.out.protocol() >= 2 {
             self.out.long(&bytes);
         } else {
-            self.out.long_text(quickpickle_format::int::decimal(&bytes).as_bytes());
+            self.out
+                .long_text(quickpickle_format::int::decimal(&bytes).as_bytes());
         }
     }
 
@@ -391,7 +414,14 @@ impl Engine {
         if !self.is_short(len) {
             self.out.opcode(byte::MARK);
         }
-        self.fill_tuple::<false>(q, TupleFrame { tuple: tuple.obj().anchor(), index: 0, sole })
+        self.fill_tuple::<false>(
+            q,
+            TupleFrame {
+                tuple: tuple.obj().anchor(),
+                index: 0,
+                sole,
+            },
+        )
     }
 
     /// Whether a tuple of this length needs no MARK.
@@ -401,9 +431,15 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn fill_tuple<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: TupleFrame) -> Progress<'q> {
+    fn fill_tuple<'q, const DEEP: bool>(
+        &mut self,
+        q: Quiet<'q>,
+        mut frame: TupleFrame,
+    ) -> Progress<'q> {
         let obj = frame.tuple.obj(q);
-        let Kind::Tuple(tuple) = classify(obj) else { return Progress::Done };
+        let Kind::Tuple(tuple) = classify(obj) else {
+            return Progress::Done;
+        };
         while let Some(item) = tuple.get(frame.index) {
             frame.index += 1;
             if let Err(below) = self.save::<DEEP>(q, item) {
@@ -456,13 +492,27 @@ impl Engine {
         }
         self.remember(obj, sole);
         let single = list.len() == 1 || self.out.protocol() == 0;
-        self.fill_list::<false>(q, ListFrame { list: obj.anchor(), index: 0, in_batch: 0, single })
+        self.fill_list::<false>(
+            q,
+            ListFrame {
+                list: obj.anchor(),
+                index: 0,
+                in_batch: 0,
+                single,
+            },
+        )
     }
 
     #[inline(always)]
-    fn fill_list<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: ListFrame) -> Progress<'q> {
+    fn fill_list<'q, const DEEP: bool>(
+        &mut self,
+        q: Quiet<'q>,
+        mut frame: ListFrame,
+    ) -> Progress<'q> {
         let obj = frame.list.obj(q);
-        let Kind::List(list) = classify(obj) else { return Progress::Done };
+        let Kind::List(list) = classify(obj) else {
+            return Progress::Done;
+        };
         let mut begun = DEEP;
         loop {
             // The item begun last is complete.
@@ -495,7 +545,13 @@ impl Engine {
             }
             begun = true;
             if !frame.single {
-                let done = self.number_run(q, list, item, frame.index, (BATCH - frame.in_batch) as usize);
+                let done = self.number_run(
+                    q,
+                    list,
+                    item,
+                    frame.index,
+                    (BATCH - frame.in_batch) as usize,
+                );
                 frame.index += done;
                 frame.in_batch += done as u32;
             }
@@ -509,13 +565,24 @@ impl Engine {
     /// Runs of numbers are common, and most of what one costs is finding out that nothing else has to be done for it: here
     /// that is asked once for many.
     #[inline(always)]
-    fn number_run<'q>(&mut self, q: Quiet<'q>, list: List<'q>, last: Obj<'q>, from: usize, limit: usize) -> usize {
+    fn number_run<'q>(
+        &mut self,
+        q: Quiet<'q>,
+        list: List<'q>,
+        last: Obj<'q>,
+        from: usize,
+        limit: usize,
+    ) -> usize {
         match classify(last) {
-            Kind::Int(_) => self.run_of(q, list, from, limit, |obj| match classify_int(obj)?.small() {
-                Some(value) => i32::try_from(value).ok().map(Number::Int),
-                None => None,
+            Kind::Int(_) => self.run_of(q, list, from, limit, |obj| {
+                match classify_int(obj)?.small() {
+                    Some(value) => i32::try_from(value).ok().map(Number::Int),
+                    None => None,
+                }
             }),
-            Kind::Float(_) => self.run_of(q, list, from, limit, |obj| Some(Number::Float(classify_float(obj)?))),
+            Kind::Float(_) => self.run_of(q, list, from, limit, |obj| {
+                Some(Number::Float(classify_float(obj)?))
+            }),
             _ => 0,
         }
     }
@@ -552,7 +619,13 @@ impl Engine {
     }
 
     /// Begins a dict that has not been written, or (`build`) an instance's state that is one.
-    fn open_dict<'q>(&mut self, q: Quiet<'q>, dict: Dict<'q>, sole: bool, build: bool) -> Progress<'q> {
+    fn open_dict<'q>(
+        &mut self,
+        q: Quiet<'q>,
+        dict: Dict<'q>,
+        sole: bool,
+        build: bool,
+    ) -> Progress<'q> {
         let obj = dict.obj();
         if !self.enter(obj) {
             return Progress::Ask(Ask::Fail(Fault::Cyclic(obj.anchor())));
@@ -571,7 +644,15 @@ impl Engine {
         if !single {
             self.out.opcode(byte::MARK);
         }
-        let frame = DictFrame { dict: obj.anchor(), pos: 0, value: None, in_batch: 0, single, build, size };
+        let frame = DictFrame {
+            dict: obj.anchor(),
+            pos: 0,
+            value: None,
+            in_batch: 0,
+            single,
+            build,
+            size,
+        };
         self.fill_dict::<false>(q, frame)
     }
 
@@ -584,10 +665,20 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn fill_dict<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: DictFrame) -> Progress<'q> {
+    fn fill_dict<'q, const DEEP: bool>(
+        &mut self,
+        q: Quiet<'q>,
+        mut frame: DictFrame,
+    ) -> Progress<'q> {
         let obj = frame.dict.obj(q);
-        let Kind::Dict(dict) = classify(obj) else { return Progress::Done };
-        let mut value = if DEEP { frame.value.take().map(|value| value.obj(q)) } else { None };
+        let Kind::Dict(dict) = classify(obj) else {
+            return Progress::Done;
+        };
+        let mut value = if DEEP {
+            frame.value.take().map(|value| value.obj(q))
+        } else {
+            None
+        };
         // Whether a pair is complete.
         let mut begun = DEEP && value.is_none();
         loop {
@@ -650,7 +741,12 @@ impl Engine {
 
     /// Writes a key. Keys that other dicts share may be met again, however few references they have.
     #[inline(always)]
-    fn save_key<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, dict: Dict<'q>, key: Obj<'q>) -> Result<(), Below<'q>> {
+    fn save_key<'q, const DEEP: bool>(
+        &mut self,
+        q: Quiet<'q>,
+        dict: Dict<'q>,
+        key: Obj<'q>,
+    ) -> Result<(), Below<'q>> {
         if !dict.shares_keys() {
             return self.save::<DEEP>(q, key);
         }
@@ -659,7 +755,11 @@ impl Engine {
 
     /// Writes an object whose count of references says nothing.
     #[inline(always)]
-    fn save_shared<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, key: Obj<'q>) -> Result<(), Below<'q>> {
+    fn save_shared<'q, const DEEP: bool>(
+        &mut self,
+        q: Quiet<'q>,
+        key: Obj<'q>,
+    ) -> Result<(), Below<'q>> {
         self.open += 1;
         let saved = self.save::<DEEP>(q, key);
         self.open -= 1;
@@ -681,12 +781,26 @@ impl Engine {
             return Progress::Done;
         }
         self.out.opcode(byte::MARK);
-        self.fill_set::<false>(q, SetFrame { set: obj.anchor(), pos: 0, in_batch: 0, size })
+        self.fill_set::<false>(
+            q,
+            SetFrame {
+                set: obj.anchor(),
+                pos: 0,
+                in_batch: 0,
+                size,
+            },
+        )
     }
 
     #[inline(always)]
-    fn fill_set<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: SetFrame) -> Progress<'q> {
-        let Kind::Set(set) = classify(frame.set.obj(q)) else { return Progress::Done };
+    fn fill_set<'q, const DEEP: bool>(
+        &mut self,
+        q: Quiet<'q>,
+        mut frame: SetFrame,
+    ) -> Progress<'q> {
+        let Kind::Set(set) = classify(frame.set.obj(q)) else {
+            return Progress::Done;
+        };
         let mut begun = DEEP;
         loop {
             if begun {
@@ -701,7 +815,9 @@ impl Engine {
                     frame.in_batch = 0;
                 }
             }
-            let Some(item) = set.next(&mut frame.pos) else { break };
+            let Some(item) = set.next(&mut frame.pos) else {
+                break;
+            };
             if let Err(below) = self.save::<DEEP>(q, item) {
                 return self.descend(Frame::Set(frame), item, below);
             }
@@ -723,13 +839,26 @@ impl Engine {
         };
         self.open += usize::from(!sole);
         self.out.opcode(byte::MARK);
-        self.fill_frozenset::<false>(q, FrozenSetFrame { set: obj.anchor(), pos: 0, sole })
+        self.fill_frozenset::<false>(
+            q,
+            FrozenSetFrame {
+                set: obj.anchor(),
+                pos: 0,
+                sole,
+            },
+        )
     }
 
     #[inline(always)]
-    fn fill_frozenset<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: FrozenSetFrame) -> Progress<'q> {
+    fn fill_frozenset<'q, const DEEP: bool>(
+        &mut self,
+        q: Quiet<'q>,
+        mut frame: FrozenSetFrame,
+    ) -> Progress<'q> {
         let obj = frame.set.obj(q);
-        let Kind::FrozenSet(set) = classify(obj) else { return Progress::Done };
+        let Kind::FrozenSet(set) = classify(obj) else {
+            return Progress::Done;
+        };
         while let Some(item) = set.next(&mut frame.pos) {
             if let Err(below) = self.save::<DEEP>(q, item) {
                 return self.descend(Frame::FrozenSet(frame), item, below);
@@ -737,7 +866,9 @@ impl Engine {
         }
         self.open -= usize::from(!frame.sole);
         // It may have been met, and written, below itself.
-        if !frame.sole && let Some(number) = self.memo.get(obj) {
+        if !frame.sole
+            && let Some(number) = self.memo.get(obj)
+        {
             self.out.opcode(byte::POP_MARK);
             self.out.get(number);
         } else {
@@ -799,7 +930,13 @@ impl Engine {
     }
 
     /// Writes an instance whose class is on the stack.
-    fn instance_body<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, place: Place, sole: bool) -> Progress<'q> {
+    fn instance_body<'q>(
+        &mut self,
+        q: Quiet<'q>,
+        obj: Obj<'q>,
+        place: Place,
+        sole: bool,
+    ) -> Progress<'q> {
         self.boundary();
         self.out.opcodes([byte::EMPTY_TUPLE, byte::NEWOBJ]);
         self.remember(obj, sole);
@@ -839,7 +976,15 @@ impl Engine {
                 if size > 1 {
                     self.out.opcode(byte::MARK);
                 }
-                self.fill_values::<false>(q, ValuesFrame { instance: obj.anchor(), index: 0, value: None, size })
+                self.fill_values::<false>(
+                    q,
+                    ValuesFrame {
+                        instance: obj.anchor(),
+                        index: 0,
+                        value: None,
+                        size,
+                    },
+                )
             }
         }
     }
@@ -853,7 +998,11 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn fill_values<'q, const DEEP: bool>(&mut self, q: Quiet<'q>, mut frame: ValuesFrame) -> Progress<'q> {
+    fn fill_values<'q, const DEEP: bool>(
+        &mut self,
+        q: Quiet<'q>,
+        mut frame: ValuesFrame,
+    ) -> Progress<'q> {
         let values: Values<'q> = match frame.instance.obj(q).attributes(q, Place::Managed) {
             Attributes::Values(values) => values,
             Attributes::Empty => return Progress::Ask(Ask::Fail(Fault::DictChanged)),
@@ -861,23 +1010,32 @@ impl Engine {
             Attributes::Dict(dict) => {
                 let (pos, size) = (frame.index, frame.size);
                 let in_batch = (pos as u32).saturating_sub(1);
-                return self.fill_dict::<DEEP>(q, DictFrame {
-                    dict: dict.obj().anchor(),
-                    pos,
-                    value: frame.value,
-                    in_batch,
-                    single: size == 1,
-                    build: true,
-                    size,
-                });
+                return self.fill_dict::<DEEP>(
+                    q,
+                    DictFrame {
+                        dict: dict.obj().anchor(),
+                        pos,
+                        value: frame.value,
+                        in_batch,
+                        single: size == 1,
+                        build: true,
+                        size,
+                    },
+                );
             }
         };
-        let mut value = if DEEP { frame.value.take().map(|value| value.obj(q)) } else { None };
+        let mut value = if DEEP {
+            frame.value.take().map(|value| value.obj(q))
+        } else {
+            None
+        };
         loop {
             let item = match value.take() {
                 Some(item) => item,
                 None => {
-                    let Some((key, item)) = values.get(frame.index) else { break };
+                    let Some((key, item)) = values.get(frame.index) else {
+                        break;
+                    };
                     frame.index += 1;
                     if let Err(below) = self.save_shared::<DEEP>(q, key) {
                         frame.value = Some(item.anchor());
@@ -893,7 +1051,14 @@ impl Engine {
         if frame.index != frame.size {
             return Progress::Ask(Ask::Fail(Fault::DictChanged));
         }
-        self.out.opcodes([if frame.size == 1 { byte::SETITEM } else { byte::SETITEMS }, byte::BUILD]);
+        self.out.opcodes([
+            if frame.size == 1 {
+                byte::SETITEM
+            } else {
+                byte::SETITEMS
+            },
+            byte::BUILD,
+        ]);
         Progress::Done
     }
 
@@ -935,7 +1100,9 @@ impl Engine {
                     let place = object.type_ptr().place();
                     match self.instance_body(q, object, place, false) {
                         Progress::Done => continue,
-                        begun => return self.descend(Frame::Plan(plan), object, Below::Begun(begun)),
+                        begun => {
+                            return self.descend(Frame::Plan(plan), object, Below::Begun(begun));
+                        }
                     }
                 }
                 Step::ListItems(_) | Step::DictItems(_) => match self.items(q, step) {

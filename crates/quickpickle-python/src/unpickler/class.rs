@@ -60,7 +60,10 @@ impl Unpickler {
         text_signature = "(file, *, fix_imports=True, encoding='ASCII', errors='strict', buffers=())"
     )]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
-        Unpickler { config: Mutex::new(None), memory: Mutex::new(Some(Memory::new())) }
+        Unpickler {
+            config: Mutex::new(None),
+            memory: Mutex::new(Some(Memory::new())),
+        }
     }
 
     #[pyo3(signature = (file, *, fix_imports=true, encoding=None, errors=None, buffers=None))]
@@ -80,12 +83,21 @@ impl Unpickler {
         let mut memory = this.take_memory()?;
         memory.clear(py);
         this.put_memory(memory);
-        let config = Config { file, fix_imports, encoding, errors, buffers, persistent_load: None };
+        let config = Config {
+            file,
+            fix_imports,
+            encoding,
+            errors,
+            buffers,
+            persistent_load: None,
+        };
         let old = locked(&this.config).replace(config);
         drop(old);
         let own = slf.as_any();
         let hook = own.getattr_opt(intern!(py, "persistent_load"))?;
-        let hook = hook.filter(|hook| !is_no_persistent_load(hook)).map(|hook| Hook::of(hook, own));
+        let hook = hook
+            .filter(|hook| !is_no_persistent_load(hook))
+            .map(|hook| Hook::of(hook, own));
         if let Some(config) = &mut *locked(&this.config) {
             config.persistent_load = hook;
         }
@@ -106,9 +118,16 @@ impl Unpickler {
                 fix_imports: config.fix_imports,
                 encoding: config.encoding.clone(),
                 errors: config.errors.clone(),
-                buffers: config.buffers.as_ref().map(|buffers| buffers.bind(py).clone()),
+                buffers: config
+                    .buffers
+                    .as_ref()
+                    .map(|buffers| buffers.bind(py).clone()),
                 find_class: None,
-                persistent_load: config.persistent_load.as_ref().map(|hook| hook.bound(own)).transpose()?,
+                persistent_load: config
+                    .persistent_load
+                    .as_ref()
+                    .map(|hook| hook.bound(own))
+                    .transpose()?,
             };
             (config.file.clone_ref(py), hooks)
         };
@@ -119,10 +138,15 @@ impl Unpickler {
             let inherited = py.get_type::<Self>().getattr(intern!(py, "find_class"))?;
             let class = own.get_type();
             let overridden = !class.getattr(intern!(py, "find_class"))?.is(&inherited)
-                || own.getattr_opt(intern!(py, "__dict__"))?.is_some_and(|own| own.contains("find_class").unwrap_or(true));
+                || own
+                    .getattr_opt(intern!(py, "__dict__"))?
+                    .is_some_and(|own| own.contains("find_class").unwrap_or(true));
             overridden.then_some(hook)
         };
-        let hooks = Hooks { find_class, ..hooks };
+        let hooks = Hooks {
+            find_class,
+            ..hooks
+        };
         let mut memory = this.take_memory()?;
         let result = load_stream(py, file, &mut memory, &hooks);
         this.put_memory(memory);
@@ -136,18 +160,29 @@ impl Unpickler {
         module_name: &Bound<'py, PyString>,
         global_name: &Bound<'py, PyString>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let fix_imports = locked(&self.config).as_ref().is_none_or(|config| config.fix_imports);
-        find_class(module_name, global_name, options::HIGHEST_PROTOCOL, fix_imports)
+        let fix_imports = locked(&self.config)
+            .as_ref()
+            .is_none_or(|config| config.fix_imports);
+        find_class(
+            module_name,
+            global_name,
+            options::HIGHEST_PROTOCOL,
+            fix_imports,
+        )
     }
 
     /// callable: given a persistent id, its object
     #[getter]
     fn get_persistent_load<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let hook = locked(&slf.get().config).as_ref().and_then(|config| Some(config.persistent_load.as_ref()?.clone_ref(py)));
+        let hook = locked(&slf.get().config)
+            .as_ref()
+            .and_then(|config| Some(config.persistent_load.as_ref()?.clone_ref(py)));
         match hook {
             Some(hook) => hook.bound(slf.as_any()),
-            None if cfg!(Py_3_13) => py.import("quickpickle._native")?.getattr("_no_persistent_load"),
+            None if cfg!(Py_3_13) => py
+                .import("quickpickle._native")?
+                .getattr("_no_persistent_load"),
             None => Err(PyAttributeError::new_err("persistent_load")),
         }
     }
@@ -155,7 +190,9 @@ impl Unpickler {
     #[setter]
     fn set_persistent_load(slf: &Bound<'_, Self>, value: Bound<'_, PyAny>) -> PyResult<()> {
         if !value.is_callable() {
-            return Err(PyTypeError::new_err("persistent_load must be a callable taking one argument"));
+            return Err(PyTypeError::new_err(
+                "persistent_load must be a callable taking one argument",
+            ));
         }
         let hook = Hook::of(value, slf.as_any());
         let old = match &mut *locked(&slf.get().config) {
@@ -169,7 +206,9 @@ impl Unpickler {
     /// UnpicklerMemo: the objects read so far, by number
     #[getter]
     fn get_memo(slf: &Bound<'_, Self>) -> UnpicklerMemo {
-        UnpicklerMemo { unpickler: slf.clone().unbind() }
+        UnpicklerMemo {
+            unpickler: slf.clone().unbind(),
+        }
     }
 
     #[setter]
@@ -180,7 +219,9 @@ impl Unpickler {
             entries = other.get().entries(py)?;
         } else if let Ok(dict) = value.cast::<PyDict>() {
             for (number, object) in dict.iter() {
-                let number = number.cast::<pyo3::types::PyInt>().map_err(|_| PyTypeError::new_err("memo key must be integers"))?;
+                let number = number
+                    .cast::<pyo3::types::PyInt>()
+                    .map_err(|_| PyTypeError::new_err("memo key must be integers"))?;
                 let number = number.extract::<isize>()?;
                 let number = usize::try_from(number)
                     .map_err(|_| PyValueError::new_err("memo key must be positive integers."))?;
@@ -203,11 +244,18 @@ impl Unpickler {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(config) = self.config.try_lock() else { return Ok(()) };
-        let Some(config) = &*config else { return Ok(()) };
+        let Ok(config) = self.config.try_lock() else {
+            return Ok(());
+        };
+        let Some(config) = &*config else {
+            return Ok(());
+        };
         config.file.visit(&visit)?;
         visit.call(&config.buffers)?;
-        config.persistent_load.as_ref().map_or(Ok(()), |hook| hook.visit(&visit))
+        config
+            .persistent_load
+            .as_ref()
+            .map_or(Ok(()), |hook| hook.visit(&visit))
     }
 
     fn __clear__(&self) {
@@ -248,8 +296,14 @@ impl UnpicklerMemo {
         };
         let numbers = memory.memo.numbers();
         let mut machine = super::machine::Machine::new(py, &mut memory, &hooks);
-        let made: Result<Vec<_>, _> = numbers.iter().map(|&number| machine.resolve(number)).collect();
-        let entries = numbers.iter().filter_map(|&number| Some((number, memory.memo.get(py, number)?))).collect();
+        let made: Result<Vec<_>, _> = numbers
+            .iter()
+            .map(|&number| machine.resolve(number))
+            .collect();
+        let entries = numbers
+            .iter()
+            .filter_map(|&number| Some((number, memory.memo.get(py, number)?)))
+            .collect();
         unpickler.put_memory(memory);
         made.map_err(|fail| fail.into_pyerr(py))?;
         Ok(entries)
@@ -301,4 +355,3 @@ fn is_no_persistent_load(hook: &Bound<'_, PyAny>) -> bool {
             .and_then(|module| module.getattr("_no_persistent_load"))
             .is_ok_and(|default| default.is(hook))
 }
-

@@ -34,7 +34,13 @@ pub(super) struct Classes {
 
 impl Classes {
     pub(super) const fn new() -> Self {
-        Classes { entries: [Entry { class: 0, version: 0, plain: false }; ENTRIES] }
+        Classes {
+            entries: [Entry {
+                class: 0,
+                version: 0,
+                plain: false,
+            }; ENTRIES],
+        }
     }
 
     /// Whether instances of the class are made by `object.__new__`, get their state by BUILD's default, and keep it in
@@ -50,7 +56,11 @@ impl Classes {
         }
         let plain = Self::judge(class)?;
         if let Some(version) = compat::class_version(class) {
-            self.entries[slot] = Entry { class: address, version, plain };
+            self.entries[slot] = Entry {
+                class: address,
+                version,
+                plain,
+            };
         }
         Ok(plain)
     }
@@ -86,9 +96,12 @@ impl<'py> Machine<'py, '_> {
         Fail: From<S::Error>,
     {
         let py = self.py;
+        self.at = source.offset();
         let args = self.pop_one()?;
         let class = self.pop_one()?;
-        if args.cast_exact::<PyTuple>().is_ok_and(|args| args.is_empty())
+        if args
+            .cast_exact::<PyTuple>()
+            .is_ok_and(|args| args.is_empty())
             && let Ok(class) = class.cast::<PyType>()
             && self.memory.classes.is_plain(class)?
         {
@@ -99,7 +112,10 @@ impl<'py> Machine<'py, '_> {
         }
         let class = self.instantiable(class, "NEWOBJ")?;
         if !args.is_instance_of::<PyTuple>() {
-            let message = format!("NEWOBJ expected an arg tuple, got {}", compat::type_name(&args.get_type()));
+            let message = format!(
+                "NEWOBJ expected an arg tuple, got {}",
+                compat::type_name(&args.get_type())
+            );
             return Err(Fail::new(py, message));
         }
         self.new_with(class, args, None)
@@ -112,7 +128,13 @@ impl<'py> Machine<'py, '_> {
         let class = self.pop_one()?;
         let class = self.instantiable(class, "NEWOBJ_EX")?;
         let wrong = |wanted: &str, found: &Bound<'_, PyAny>| {
-            Fail::new(py, format!("NEWOBJ_EX expected {wanted}, got {}", compat::type_name(&found.get_type())))
+            Fail::new(
+                py,
+                format!(
+                    "NEWOBJ_EX expected {wanted}, got {}",
+                    compat::type_name(&found.get_type())
+                ),
+            )
         };
         if !args.is_instance_of::<PyTuple>() {
             return Err(wrong("an arg tuple", &args));
@@ -123,12 +145,19 @@ impl<'py> Machine<'py, '_> {
         self.new_with(class, args, Some(kwargs))
     }
 
-    fn instantiable(&self, class: Bound<'py, PyAny>, opcode: &str) -> Result<Bound<'py, PyType>, Fail> {
+    fn instantiable(
+        &self,
+        class: Bound<'py, PyAny>,
+        opcode: &str,
+    ) -> Result<Bound<'py, PyType>, Fail> {
         match class.cast_into::<PyType>() {
             Ok(class) if instance::shape(&class).has_new => Ok(class),
             Ok(class) => Err(Fail::new(
                 self.py,
-                format!("{opcode} class argument '{}' doesn't have __new__", compat::type_name(&class)),
+                format!(
+                    "{opcode} class argument '{}' doesn't have __new__",
+                    compat::type_name(&class)
+                ),
             )),
             Err(other) => Err(Fail::new(
                 self.py,
@@ -164,7 +193,11 @@ impl<'py> Machine<'py, '_> {
     }
 
     /// INST and OBJ: a class without arguments is instantiated without calling it, unless it asks for arguments.
-    pub(super) fn instantiate(&mut self, class: Bound<'py, PyAny>, args: Bound<'py, PyTuple>) -> Result<(), Fail> {
+    pub(super) fn instantiate(
+        &mut self,
+        class: Bound<'py, PyAny>,
+        args: Bound<'py, PyTuple>,
+    ) -> Result<(), Fail> {
         let py = self.py;
         let at = self.at;
         let made = self.outside(|_| {
@@ -191,7 +224,11 @@ impl<'py> Machine<'py, '_> {
         set.map_err(|error| notes::setting_state(&instance, at, error.into_pyerr(py)).into())
     }
 
-    fn give_state(&mut self, instance: &Bound<'py, PyAny>, mut state: Bound<'py, PyAny>) -> Result<(), Fail> {
+    fn give_state(
+        &mut self,
+        instance: &Bound<'py, PyAny>,
+        mut state: Bound<'py, PyAny>,
+    ) -> Result<(), Fail> {
         let py = self.py;
         if let Some(setter) = compat::optional_attribute(instance, intern!(py, "__setstate__"))? {
             setter.call1((state,))?;
@@ -269,7 +306,8 @@ impl<'py> Machine<'py, '_> {
             let first = digits.len() % PIECE;
             for piece in std::iter::once(&digits[..first]).chain(digits[first..].chunks(PIECE)) {
                 let scale = 10_i32.into_pyobject(py)?.pow(piece.len(), py.None())?;
-                let text = std::ffi::CString::new(piece).map_err(|_| PyTypeError::new_err("digits"))?;
+                let text =
+                    std::ffi::CString::new(piece).map_err(|_| PyTypeError::new_err("digits"))?;
                 let number = if piece.is_empty() {
                     0_i32.into_pyobject(py)?.into_any()
                 } else {

@@ -52,14 +52,22 @@ impl Fail {
                 };
                 unpickling_error(py, shown)
             }
-            ErrorKind::NegativeLength(Opcode::Long4) => unpickling_error(py, "LONG pickle has negative byte count"),
-            ErrorKind::NegativeLength(op) => unpickling_error(py, format!("{op} pickle has negative byte count")),
+            ErrorKind::NegativeLength(Opcode::Long4) => {
+                unpickling_error(py, "LONG pickle has negative byte count")
+            }
+            ErrorKind::NegativeLength(op) => {
+                unpickling_error(py, format!("{op} pickle has negative byte count"))
+            }
             ErrorKind::UnsupportedProtocol(version) => {
                 PyValueError::new_err(format!("unsupported pickle protocol: {version}"))
             }
             kind => unpickling_error(py, kind.to_string()),
         };
-        super::notes::add(py, &raised, format!("at byte {} of the pickle", error.offset));
+        super::notes::add(
+            py,
+            &raised,
+            format!("at byte {} of the pickle", error.offset),
+        );
         raised
     }
 }

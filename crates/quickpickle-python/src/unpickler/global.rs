@@ -13,7 +13,10 @@ use crate::python_types::{library, loaded_module, unpickling_error};
 
 impl<'py> Machine<'py, '_> {
     /// The two lines of GLOBAL and INST, looked up.
-    pub(super) fn global_lines<S: Feed>(&mut self, source: &mut S) -> Result<Bound<'py, PyAny>, Fail>
+    pub(super) fn global_lines<S: Feed>(
+        &mut self,
+        source: &mut S,
+    ) -> Result<Bound<'py, PyAny>, Fail>
     where
         Fail: From<S::Error>,
     {
@@ -60,12 +63,22 @@ impl<'py> Machine<'py, '_> {
             return Ok(found);
         }
         let Some(pair) = library.inverted_registry.bind(py).get_item(code)? else {
-            return Err(PyErr::from(PyValueError::new_err(format!("unregistered extension code {code}"))).into());
+            return Err(PyErr::from(PyValueError::new_err(format!(
+                "unregistered extension code {code}"
+            )))
+            .into());
         };
-        let pair = pair.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2).and_then(|pair| {
-            let (module, name) = (pair.get_item(0).ok()?, pair.get_item(1).ok()?);
-            Some((module.cast_into::<PyString>().ok()?, name.cast_into::<PyString>().ok()?))
-        });
+        let pair = pair
+            .cast::<PyTuple>()
+            .ok()
+            .filter(|pair| pair.len() == 2)
+            .and_then(|pair| {
+                let (module, name) = (pair.get_item(0).ok()?, pair.get_item(1).ok()?);
+                Some((
+                    module.cast_into::<PyString>().ok()?,
+                    name.cast_into::<PyString>().ok()?,
+                ))
+            });
         let Some((module, name)) = pair else {
             let message = format!("_inverted_registry[{code}] isn't a 2-tuple of strings");
             return Err(PyErr::from(PyValueError::new_err(message)).into());
@@ -100,7 +113,9 @@ pub(super) fn find_class<'py>(
         if protocol >= 4 && text == "<locals>" {
             return Err(local_attribute(&holder, &name)?);
         }
-        return holder.getattr(&name).map_err(|error| lookup_error(py, &holder, &name, protocol, error));
+        return holder
+            .getattr(&name)
+            .map_err(|error| lookup_error(py, &holder, &name, protocol, error));
     }
     let mut found = holder.clone();
     for part in text.split('.') {
@@ -116,11 +131,19 @@ pub(super) fn find_class<'py>(
 }
 
 fn local_attribute(holder: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<PyErr> {
-    Ok(PyAttributeError::new_err(format!("Can't get local attribute {} on {}", name.repr()?, holder.repr()?)))
+    Ok(PyAttributeError::new_err(format!(
+        "Can't get local attribute {} on {}",
+        name.repr()?,
+        holder.repr()?
+    )))
 }
 
 fn no_attribute(holder: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<PyErr> {
-    Ok(PyAttributeError::new_err(format!("Can't get attribute {} on {}", name.repr()?, holder.repr()?)))
+    Ok(PyAttributeError::new_err(format!(
+        "Can't get attribute {} on {}",
+        name.repr()?,
+        holder.repr()?
+    )))
 }
 
 /// The message C has for a missing attribute, where it has one of its own.
@@ -148,12 +171,16 @@ fn python3_names<'py>(
     let py = module.py();
     let library = library(py)?;
     if let Some(mapped) = library.names_2to3.bind(py).get_item((&module, &name))? {
-        let pair = mapped.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2).ok_or_else(|| {
-            PyRuntimeError::new_err(format!(
-                "_compat_pickle.NAME_MAPPING values should be 2-tuples, not {}",
-                compat::type_name(&mapped.get_type())
-            ))
-        })?;
+        let pair = mapped
+            .cast::<PyTuple>()
+            .ok()
+            .filter(|pair| pair.len() == 2)
+            .ok_or_else(|| {
+                PyRuntimeError::new_err(format!(
+                    "_compat_pickle.NAME_MAPPING values should be 2-tuples, not {}",
+                    compat::type_name(&mapped.get_type())
+                ))
+            })?;
         let (module, name) = (pair.get_item(0)?, pair.get_item(1)?);
         return match (module.cast::<PyString>(), name.cast::<PyString>()) {
             (Ok(module), Ok(name)) => Ok((module.clone(), name.clone())),
@@ -178,6 +205,8 @@ fn python3_names<'py>(
 
 /// The exception for an Unpickler used before it was initialised.
 pub(super) fn not_initialised(class: &str, py: Python<'_>) -> PyErr {
-    unpickling_error(py, format!("Unpickler.__init__() was not called by {class}.__init__()"))
+    unpickling_error(
+        py,
+        format!("Unpickler.__init__() was not called by {class}.__init__()"),
+    )
 }
-

@@ -47,12 +47,19 @@ pub(super) fn load_slice<'py>(
 }
 
 /// `loads`: the pickle at the start of `data`.
-pub(crate) fn load_bytes<'py>(py: Python<'py>, data: &[u8], hooks: &Hooks<'py>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn load_bytes<'py>(
+    py: Python<'py>,
+    data: &[u8],
+    hooks: &Hooks<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
     with_memory(py, |memory| load_slice(py, data, memory, hooks).0)
 }
 
 /// `load`: the next pickle of a file.
-pub(crate) fn load_file<'py>(file: &Bound<'py, PyAny>, hooks: &Hooks<'py>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn load_file<'py>(
+    file: &Bound<'py, PyAny>,
+    hooks: &Hooks<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = file.py();
     let file = File::of(file)?;
     with_memory(py, |memory| load_stream(py, file, memory, hooks))
@@ -96,7 +103,11 @@ thread_local! {
 /// Runs `body` with empty memory, reusing the thread's spare.
 fn with_memory<R>(py: Python<'_>, body: impl FnOnce(&mut Memory) -> R) -> R {
     // Taken out of its place while in use: what `body` calls may get here again.
-    let mut memory = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_else(Memory::new);
+    let mut memory = SPARE
+        .try_with(Cell::take)
+        .ok()
+        .flatten()
+        .unwrap_or_else(Memory::new);
     let result = body(&mut memory);
     memory.clear(py);
     let _ = SPARE.try_with(|spare| spare.set(Some(memory)));

@@ -5,7 +5,9 @@
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyFrozenSet, PyList, PyMemoryView, PySet, PyString, PyTuple};
+use pyo3::types::{
+    PyByteArray, PyBytes, PyDict, PyFrozenSet, PyList, PyMemoryView, PySet, PyString, PyTuple,
+};
 use quickpickle_format::opcode::byte;
 use quickpickle_format::{Error, ErrorKind, Opcode, Visitor};
 
@@ -42,7 +44,12 @@ pub(super) struct Mark {
 
 impl Memory {
     pub(crate) fn new() -> Box<Self> {
-        Box::new(Memory { stack: Stack::new(), marks: Vec::new(), memo: Memo::new(), classes: Classes::new() })
+        Box::new(Memory {
+            stack: Stack::new(),
+            marks: Vec::new(),
+            memo: Memo::new(),
+            classes: Classes::new(),
+        })
     }
 
     /// Drops what a load left, but for the memo.
@@ -67,7 +74,7 @@ pub(super) struct Machine<'py, 'a> {
     pub(super) protocol: u8,
     /// Stack length that no pop may go below: that of the last mark.
     fence: usize,
-    /// Place of the operation being done.
+    /// Where the last operation that may run other code ended.
     pub(super) at: u64,
     /// Containers made.
     made: usize,
@@ -89,7 +96,16 @@ type Done = Result<(), Fail>;
 
 impl<'py, 'a> Machine<'py, 'a> {
     pub(super) fn new(py: Python<'py>, memory: &'a mut Memory, hooks: &'a Hooks<'py>) -> Self {
-        Machine { py, memory, hooks, protocol: 0, fence: 0, at: 0, made: 0, collector: Collector::Untouched }
+        Machine {
+            py,
+            memory,
+            hooks,
+            protocol: 0,
+            fence: 0,
+            at: 0,
+            made: 0,
+            collector: Collector::Untouched,
+        }
     }
 
     #[inline(always)]
@@ -145,8 +161,11 @@ impl<'py, 'a> Machine<'py, 'a> {
     #[cold]
     #[inline(never)]
     fn underflow(&self) -> Fail {
-        let message =
-            if self.memory.marks.is_empty() { "unpickling stack underflow" } else { "unexpected MARK found" };
+        let message = if self.memory.marks.is_empty() {
+            "unpickling stack underflow"
+        } else {
+            "unexpected MARK found"
+        };
         Fail::new(self.py, message)
     }
 
@@ -221,7 +240,10 @@ impl<'py, 'a> Machine<'py, 'a> {
         let object = self.resolve(number)?;
         match object {
             Some(object) => self.push(object),
-            None => Err(Fail::new(self.py, format!("Memo value not found at index {number}"))),
+            None => Err(Fail::new(
+                self.py,
+                format!("Memo value not found at index {number}"),
+            )),
         }
     }
 
@@ -231,7 +253,13 @@ impl<'py, 'a> Machine<'py, 'a> {
         let instance = match self.memory.memo.other(py, number) {
             Other::StateOf(instance) => instance,
             Other::Pending(index) => {
-                let Some(mark) = self.memory.marks.get(index).copied().filter(|mark| mark.state == number + 1) else {
+                let Some(mark) = self
+                    .memory
+                    .marks
+                    .get(index)
+                    .copied()
+                    .filter(|mark| mark.state == number + 1)
+                else {
                     return Ok(None);
                 };
                 self.make_state_dict(mark);
@@ -245,7 +273,12 @@ impl<'py, 'a> Machine<'py, 'a> {
             Other::Nothing => return Ok(None),
         };
         // What it was filled with is what the instance got.
-        let copy = instance.getattr("__dict__")?.cast::<PyDict>().map_err(PyErr::from)?.copy()?.into_any();
+        let copy = instance
+            .getattr("__dict__")?
+            .cast::<PyDict>()
+            .map_err(PyErr::from)?
+            .copy()?
+            .into_any();
         let old = self.memory.memo.put(number, copy.clone());
         drop(old);
         Ok(Some(copy))
@@ -268,12 +301,22 @@ impl<'py, 'a> Machine<'py, 'a> {
             return Ok(());
         }
         let length = match *source.peek() {
-            [byte::MEMOIZE, byte::EMPTY_DICT, byte::MEMOIZE, byte::MARK, ..] => 4,
-            [byte::BINPUT, own, byte::EMPTY_DICT, byte::BINPUT, dicts, byte::MARK, ..]
-                if usize::from(own) == number && usize::from(dicts) == number + 1 =>
-            {
-                6
-            }
+            [
+                byte::MEMOIZE,
+                byte::EMPTY_DICT,
+                byte::MEMOIZE,
+                byte::MARK,
+                ..,
+            ] => 4,
+            [
+                byte::BINPUT,
+                own,
+                byte::EMPTY_DICT,
+                byte::BINPUT,
+                dicts,
+                byte::MARK,
+                ..,
+            ] if usize::from(own) == number && usize::from(dicts) == number + 1 => 6,
             _ => return Ok(()),
         };
         source.bytes(length)?;
@@ -289,14 +332,25 @@ impl<'py, 'a> Machine<'py, 'a> {
     where
         Fail: From<S::Error>,
     {
-        let Some(&Mark { at, state }) = self.memory.marks.last().filter(|mark| mark.state != 0) else {
+        let Some(&Mark { at, state }) = self.memory.marks.last().filter(|mark| mark.state != 0)
+        else {
             return Ok(false);
         };
         if source.peek().first() != Some(&byte::BUILD) || at == 0 {
             return Ok(false);
         }
-        let below = self.memory.marks.len().checked_sub(2).map_or(0, |index| self.memory.marks[index].at);
-        let Some(instance) = self.memory.stack.get(self.py, at - 1).filter(|_| at > below) else {
+        let below = self
+            .memory
+            .marks
+            .len()
+            .checked_sub(2)
+            .map_or(0, |index| self.memory.marks[index].at);
+        let Some(instance) = self
+            .memory
+            .stack
+            .get(self.py, at - 1)
+            .filter(|_| at > below)
+        else {
             return Ok(false);
         };
         if !self.memory.stack.take_into_values(&instance, at) {
@@ -422,7 +476,9 @@ impl<'py, 'a> Machine<'py, 'a> {
         let limit = isize::MAX;
         let message = match opcode {
             Opcode::Frame => format!("FRAME length exceeds system's maximum of {limit} bytes"),
-            Opcode::ByteArray8 => format!("BYTEARRAY8 exceeds system's maximum size of {limit} bytes"),
+            Opcode::ByteArray8 => {
+                format!("BYTEARRAY8 exceeds system's maximum size of {limit} bytes")
+            }
             Opcode::BinBytes8 => format!("BINBYTES exceeds system's maximum size of {limit} bytes"),
             _ => format!("BINUNICODE exceeds system's maximum size of {limit} bytes"),
         };
@@ -445,14 +501,11 @@ where
 {
     type Error = Fail;
 
-    #[inline(always)]
-    fn opcode(&mut self, _opcode: Opcode, at: u64) {
-        self.at = at;
-    }
-
-    fn proto(&mut self, _source: &mut S, version: u8) -> Done {
+    fn proto(&mut self, source: &mut S, version: u8) -> Done {
         if version > HIGHEST_PROTOCOL {
-            return Err(Error::new(ErrorKind::UnsupportedProtocol(version), self.at).into());
+            return Err(
+                Error::new(ErrorKind::UnsupportedProtocol(version), source.offset()).into(),
+            );
         }
         self.protocol = version;
         Ok(())
@@ -475,7 +528,11 @@ where
 
     #[inline(always)]
     fn boolean(&mut self, _source: &mut S, value: bool) -> Done {
-        self.push(pyo3::types::PyBool::new(self.py, value).to_owned().into_any())
+        self.push(
+            pyo3::types::PyBool::new(self.py, value)
+                .to_owned()
+                .into_any(),
+        )
     }
 
     #[inline(always)]
@@ -486,8 +543,20 @@ where
     fn int_text(&mut self, source: &mut S) -> Done {
         let text = self.line_text(source)?;
         match text.as_bytes() {
-            b"00" => return self.push(pyo3::types::PyBool::new(self.py, false).to_owned().into_any()),
-            b"01" => return self.push(pyo3::types::PyBool::new(self.py, true).to_owned().into_any()),
+            b"00" => {
+                return self.push(
+                    pyo3::types::PyBool::new(self.py, false)
+                        .to_owned()
+                        .into_any(),
+                );
+            }
+            b"01" => {
+                return self.push(
+                    pyo3::types::PyBool::new(self.py, true)
+                        .to_owned()
+                        .into_any(),
+                );
+            }
             _ => {}
         }
         let value = self.decimal(&text, 0)?;
@@ -496,7 +565,11 @@ where
 
     fn long_text(&mut self, source: &mut S) -> Done {
         let text = self.line_text(source)?;
-        let digits = text.as_bytes().strip_suffix(b"L").unwrap_or(text.as_bytes()).to_vec();
+        let digits = text
+            .as_bytes()
+            .strip_suffix(b"L")
+            .unwrap_or(text.as_bytes())
+            .to_vec();
         let value = self.decimal(&std::ffi::CString::new(digits).unwrap_or_default(), 0)?;
         self.push(value)
     }
@@ -522,7 +595,12 @@ where
         let line = source.line()?.to_vec();
         let inside = match line[..] {
             [b'\'', ref inside @ .., b'\''] | [b'"', ref inside @ .., b'"'] => inside,
-            _ => return Err(Fail::new(self.py, "the STRING opcode argument must be quoted")),
+            _ => {
+                return Err(Fail::new(
+                    self.py,
+                    "the STRING opcode argument must be quoted",
+                ));
+            }
         };
         let bytes = build::escaped_bytes(self.py, inside)?;
         let bytes = bytes.cast_into::<PyBytes>().map_err(PyErr::from)?;
@@ -543,6 +621,14 @@ where
     fn unicode(&mut self, source: &mut S, len: u64) -> Done {
         let len = Self::fits(Opcode::BinUnicode, len)?;
         let text = build::text(self.py, source.bytes(len)?)?;
+        // Nearly every str is remembered: done here, that costs no operation of its own.
+        if source.peek().first() == Some(&byte::MEMOIZE) {
+            source.byte()?;
+            let old = self.memory.memo.put(self.memory.memo.len(), text.clone());
+            self.memory.stack.push(text);
+            drop(old);
+            return Ok(());
+        }
         self.push(text)
     }
 
@@ -568,7 +654,8 @@ where
 
     fn next_buffer(&mut self, _source: &mut S) -> Done {
         let Some(buffers) = &self.hooks.buffers else {
-            let message = "pickle stream refers to out-of-band data but no *buffers* argument was given";
+            let message =
+                "pickle stream refers to out-of-band data but no *buffers* argument was given";
             return Err(Fail::new(self.py, message));
         };
         let mut buffers = buffers.clone();
@@ -752,10 +839,15 @@ where
         let text = self.line_text(source)?;
         // The order of complaints is C's.
         self.top_one()?;
-        let index = build::int_from_text(self.py, &text, 10)?.extract::<isize>().map_err(<Fail as From<PyErr>>::from)?;
+        let index = build::int_from_text(self.py, &text, 10)?
+            .extract::<isize>()
+            .map_err(<Fail as From<PyErr>>::from)?;
         match usize::try_from(index) {
             Ok(index) => self.remember(index),
-            Err(_) => Err(PyErr::from(pyo3::exceptions::PyValueError::new_err("negative PUT argument")).into()),
+            Err(_) => Err(PyErr::from(pyo3::exceptions::PyValueError::new_err(
+                "negative PUT argument",
+            ))
+            .into()),
         }
     }
 
@@ -773,26 +865,35 @@ where
         let index = self.index_line(source)?;
         match usize::try_from(index) {
             Ok(index) => self.fetch(index),
-            Err(_) => Err(Fail::new(self.py, format!("Memo value not found at index {index}"))),
+            Err(_) => Err(Fail::new(
+                self.py,
+                format!("Memo value not found at index {index}"),
+            )),
         }
     }
 
     fn global(&mut self, source: &mut S) -> Done {
+        self.at = source.offset();
         let found = self.global_lines(source)?;
         self.push(found)
     }
 
-    fn stack_global(&mut self, _source: &mut S) -> Done {
+    fn stack_global(&mut self, source: &mut S) -> Done {
+        self.at = source.offset();
         let name = self.pop_one()?;
         let module = self.pop_one()?;
-        let (Ok(module), Ok(name)) = (module.cast_exact::<PyString>(), name.cast_exact::<PyString>()) else {
+        let (Ok(module), Ok(name)) = (
+            module.cast_exact::<PyString>(),
+            name.cast_exact::<PyString>(),
+        ) else {
             return Err(Fail::new(self.py, "STACK_GLOBAL requires str"));
         };
         let found = self.find_class(module, name)?;
         self.push(found)
     }
 
-    fn ext(&mut self, _source: &mut S, code: i32) -> Done {
+    fn ext(&mut self, source: &mut S, code: i32) -> Done {
+        self.at = source.offset();
         let found = self.extension(code)?;
         self.push(found)
     }
@@ -802,9 +903,14 @@ where
         if self.hooks.persistent_load.is_none() {
             return Err(self.no_persistent_load());
         }
-        let Ok(id) = std::str::from_utf8(&line).map_err(drop).and_then(|id| if id.is_ascii() { Ok(id) } else { Err(()) })
+        let Ok(id) = std::str::from_utf8(&line)
+            .map_err(drop)
+            .and_then(|id| if id.is_ascii() { Ok(id) } else { Err(()) })
         else {
-            return Err(Fail::new(self.py, "persistent IDs in protocol 0 must be ASCII strings"));
+            return Err(Fail::new(
+                self.py,
+                "persistent IDs in protocol 0 must be ASCII strings",
+            ));
         };
         let id = PyString::new(self.py, id).into_any();
         self.persistent(id)
@@ -818,22 +924,26 @@ where
         self.persistent(id)
     }
 
-    fn reduce(&mut self, _source: &mut S) -> Done {
+    fn reduce(&mut self, source: &mut S) -> Done {
+        self.at = source.offset();
         self.call_reduce()
     }
 
-    fn build(&mut self, _source: &mut S) -> Done {
+    fn build(&mut self, source: &mut S) -> Done {
+        self.at = source.offset();
         self.set_state()
     }
 
     fn inst(&mut self, source: &mut S) -> Done {
+        self.at = source.offset();
         let at = self.take_mark()?;
         let class = self.global_lines(source)?;
         let args = self.memory.stack.take_tuple(self.py, at)?;
         self.instantiate(class, args)
     }
 
-    fn obj(&mut self, _source: &mut S) -> Done {
+    fn obj(&mut self, source: &mut S) -> Done {
+        self.at = source.offset();
         let at = self.take_mark()?;
         if self.memory.stack.len() < at + 1 {
             return Err(self.underflow());
@@ -848,7 +958,8 @@ where
         self.make_instance(source)
     }
 
-    fn newobj_ex(&mut self, _source: &mut S) -> Done {
+    fn newobj_ex(&mut self, source: &mut S) -> Done {
+        self.at = source.offset();
         self.make_instance_ex()
     }
 }

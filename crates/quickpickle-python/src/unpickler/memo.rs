@@ -21,7 +21,11 @@ pub(crate) struct Memo {
 impl Memo {
     /// An empty memo.
     pub(crate) fn new() -> Self {
-        Memo { dense: Slots::new(), sparse: HashMap::new(), count: 0 }
+        Memo {
+            dense: Slots::new(),
+            sparse: HashMap::new(),
+            count: 0,
+        }
     }
 
     /// How many numbers have been given: the one that MEMOIZE gives next.
@@ -40,7 +44,10 @@ impl Memo {
     #[inline(always)]
     pub(super) fn get<'py>(&self, py: Python<'py>, number: usize) -> Option<Bound<'py, PyAny>> {
         match self.dense.object(py, number) {
-            None if !self.sparse.is_empty() => self.sparse.get(&number).map(|object| object.bind(py).clone()),
+            None if !self.sparse.is_empty() => self
+                .sparse
+                .get(&number)
+                .map(|object| object.bind(py).clone()),
             found => found,
         }
     }
@@ -52,7 +59,11 @@ impl Memo {
 
     /// Remembers an object. The one it replaces is returned, to be dropped by the caller.
     #[inline(always)]
-    pub(super) fn put<'py>(&mut self, number: usize, object: Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    pub(super) fn put<'py>(
+        &mut self,
+        number: usize,
+        object: Bound<'py, PyAny>,
+    ) -> Option<Bound<'py, PyAny>> {
         if number == self.dense.len() && self.sparse.is_empty() {
             self.dense.push(object);
             self.count += 1;
@@ -62,7 +73,11 @@ impl Memo {
     }
 
     #[inline(never)]
-    fn put_anywhere<'py>(&mut self, number: usize, object: Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    fn put_anywhere<'py>(
+        &mut self,
+        number: usize,
+        object: Bound<'py, PyAny>,
+    ) -> Option<Bound<'py, PyAny>> {
         let py = object.py();
         let is_near = number < self.dense.len() || number <= self.count * 2 + SLACK;
         if is_near && !self.sparse.contains_key(&number) {
@@ -101,6 +116,8 @@ impl Memo {
 
     /// All numbers in use.
     pub(super) fn numbers(&self) -> Vec<usize> {
-        (0..self.dense.len()).chain(self.sparse.keys().copied()).collect()
+        (0..self.dense.len())
+            .chain(self.sparse.keys().copied())
+            .collect()
     }
 }

@@ -9,7 +9,9 @@ use pyo3::types::{PyList, PyType};
 pub(super) fn add(py: Python<'_>, error: &PyErr, note: String) {
     let value = error.value(py);
     let added = if cfg!(Py_3_11) {
-        value.call_method1(intern!(py, "add_note"), (note,)).map(drop)
+        value
+            .call_method1(intern!(py, "add_note"), (note,))
+            .map(drop)
     } else {
         let name = intern!(py, "__notes__");
         match value.getattr_opt(name) {
@@ -27,16 +29,30 @@ pub(super) fn add(py: Python<'_>, error: &PyErr, note: String) {
 pub(super) fn rebuilding(callable: &Bound<'_, PyAny>, at: u64, error: PyErr) -> PyErr {
     let py = callable.py();
     let name = name_of(callable);
-    let what = if callable.is_instance_of::<PyType>() { "while rebuilding" } else { "while calling" };
-    add(py, &error, format!("{what} {name}, at byte {at} of the pickle"));
+    let what = if callable.is_instance_of::<PyType>() {
+        "while rebuilding"
+    } else {
+        "while calling"
+    };
+    add(
+        py,
+        &error,
+        format!("{what} {name}, at byte {at} of the pickle"),
+    );
     if error.is_instance_of::<PyTypeError>(py)
         && let Ok(class) = callable.cast::<PyType>()
-        && class.is_subclass_of::<pyo3::exceptions::PyBaseException>().unwrap_or(false)
+        && class
+            .is_subclass_of::<pyo3::exceptions::PyBaseException>()
+            .unwrap_or(false)
     {
-        add(py, &error, format!(
-            "exceptions are rebuilt by calling the class with their args, which {name} does not accept; \
+        add(
+            py,
+            &error,
+            format!(
+                "exceptions are rebuilt by calling the class with their args, which {name} does not accept; \
              a __reduce__ method can say how it is to be unpickled"
-        ));
+            ),
+        );
     }
     error
 }
@@ -45,19 +61,32 @@ pub(super) fn rebuilding(callable: &Bound<'_, PyAny>, at: u64, error: PyErr) -> 
 #[cold]
 pub(super) fn setting_state(instance: &Bound<'_, PyAny>, at: u64, error: PyErr) -> PyErr {
     let py = instance.py();
-    add(py, &error, format!(
-        "while setting the state of {}, at byte {at} of the pickle",
-        name_of(instance.get_type().as_any())
-    ));
+    add(
+        py,
+        &error,
+        format!(
+            "while setting the state of {}, at byte {at} of the pickle",
+            name_of(instance.get_type().as_any())
+        ),
+    );
     error
 }
 
 /// An exception from looking up a global.
 #[cold]
 pub(super) fn finding(py: Python<'_>, module: &str, name: &str, at: u64, error: PyErr) -> PyErr {
-    add(py, &error, format!("while looking for {module}.{name}, at byte {at} of the pickle"));
+    add(
+        py,
+        &error,
+        format!("while looking for {module}.{name}, at byte {at} of the pickle"),
+    );
     if module == "__main__" {
-        add(py, &error, "__main__ is the running script: what was defined in another one is not found there".into());
+        add(
+            py,
+            &error,
+            "__main__ is the running script: what was defined in another one is not found there"
+                .into(),
+        );
     }
     error
 }
@@ -77,7 +106,11 @@ fn name_of(object: &Bound<'_, PyAny>) -> String {
     let named = || -> PyResult<String> {
         let name: String = object.getattr(intern!(py, "__qualname__"))?.extract()?;
         let module: String = object.getattr(intern!(py, "__module__"))?.extract()?;
-        Ok(if module == "builtins" { name } else { format!("{module}.{name}") })
+        Ok(if module == "builtins" {
+            name
+        } else {
+            format!("{module}.{name}")
+        })
     };
     named().unwrap_or_else(|_| object.get_type().to_string())
 }
@@ -89,19 +122,39 @@ pub(super) fn foreign(data: &[u8]) -> Option<&'static str> {
         [b'B', b'Z', b'h', ..] => "these bytes are bzip2: open them with bz2 first",
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "these bytes are xz: open them with lzma first",
         [0x28, 0xb5, 0x2f, 0xfd, ..] => "these bytes are zstandard: decompress them first",
-        [b'P', b'K', 3 | 5, ..] => "these bytes are a zip archive, as torch.save and numpy.savez write",
-        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => "these bytes are a .npy file: read them with numpy.load",
-        [b'v', b'e', b'r', b's', b'i', b'o', b'n', b' ', b'h', b't', b't', b'p', ..] => {
-            "these bytes are a Git LFS pointer: fetch the file itself with git lfs pull"
+        [b'P', b'K', 3 | 5, ..] => {
+            "these bytes are a zip archive, as torch.save and numpy.savez write"
         }
+        [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => {
+            "these bytes are a .npy file: read them with numpy.load"
+        }
+        [
+            b'v',
+            b'e',
+            b'r',
+            b's',
+            b'i',
+            b'o',
+            b'n',
+            b' ',
+            b'h',
+            b't',
+            b't',
+            b'p',
+            ..,
+        ] => "these bytes are a Git LFS pointer: fetch the file itself with git lfs pull",
         _ if starts_like_html(data) => "these bytes are HTML: a web page instead of the file",
         _ => return None,
     })
 }
 
 fn starts_like_html(data: &[u8]) -> bool {
-    let start: Vec<u8> = data.iter().copied().skip_while(u8::is_ascii_whitespace).take(9).collect();
+    let start: Vec<u8> = data
+        .iter()
+        .copied()
+        .skip_while(u8::is_ascii_whitespace)
+        .take(9)
+        .collect();
     let start = start.to_ascii_lowercase();
     start.starts_with(b"<!doctype") || start.starts_with(b"<html")
 }
-

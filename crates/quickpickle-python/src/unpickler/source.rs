@@ -29,7 +29,11 @@ pub(super) trait Feed: Source {
     fn frame(&mut self, len: u64) -> Result<(), Self::Error>;
 
     /// The next `len` bytes as the object that the file hands out for them; None where they are to be taken as any others.
-    fn whole<'py>(&mut self, py: Python<'py>, len: usize) -> Result<Option<Bound<'py, PyBytes>>, Self::Error> {
+    fn whole<'py>(
+        &mut self,
+        py: Python<'py>,
+        len: usize,
+    ) -> Result<Option<Bound<'py, PyBytes>>, Self::Error> {
         let _ = (py, len);
         Ok(None)
     }
@@ -72,17 +76,23 @@ impl File {
         let py = file.py();
         let method = |name| file.getattr_opt(name);
         let peek = method(intern!(py, "peek"))?;
-        let (Some(read), Some(readline)) = (method(intern!(py, "read"))?, method(intern!(py, "readline"))?) else {
-            return Err(PyTypeError::new_err("file must have 'read' and 'readline' attributes"));
+        let (Some(read), Some(readline)) = (
+            method(intern!(py, "read"))?,
+            method(intern!(py, "readline"))?,
+        ) else {
+            return Err(PyTypeError::new_err(
+                "file must have 'read' and 'readline' attributes",
+            ));
         };
         let io = py.import(intern!(py, "io"))?;
         let is = |name: &str| -> PyResult<bool> { Ok(file.get_type().is(&io.getattr(name)?)) };
         let memory = is("BytesIO")?.then(|| file.clone().unbind());
-        let seek = if is("BufferedReader")? && file.call_method0(intern!(py, "seekable"))?.is_truthy()? {
-            method(intern!(py, "seek"))?.map(Bound::unbind)
-        } else {
-            None
-        };
+        let seek =
+            if is("BufferedReader")? && file.call_method0(intern!(py, "seekable"))?.is_truthy()? {
+                method(intern!(py, "seek"))?.map(Bound::unbind)
+            } else {
+                None
+            };
         Ok(File {
             read: read.unbind(),
             readline: readline.unbind(),
@@ -112,10 +122,17 @@ impl File {
     }
 
     /// The rest of an `io.BytesIO` from where it stands, and where that is. The bytes are shared, not copied.
-    pub(super) fn in_memory<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, usize)>> {
-        let Some(file) = &self.memory else { return Ok(None) };
+    pub(super) fn in_memory<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, usize)>> {
+        let Some(file) = &self.memory else {
+            return Ok(None);
+        };
         let file = file.bind(py);
-        let content = file.call_method0(intern!(py, "getvalue"))?.cast_into::<PyBytes>()?;
+        let content = file
+            .call_method0(intern!(py, "getvalue"))?
+            .cast_into::<PyBytes>()?;
         let at: usize = file.call_method0(intern!(py, "tell"))?.extract()?;
         let at = at.min(content.as_bytes().len());
         Ok(Some((content, at)))
@@ -155,7 +172,16 @@ impl<'py> FileSource<'py> {
         } else {
             Mode::Exact
         };
-        FileSource { py, file, mode, buffer: Vec::new(), at: 0, before: 0, peeked: false, line: Vec::new() }
+        FileSource {
+            py,
+            file,
+            mode,
+            buffer: Vec::new(),
+            at: 0,
+            before: 0,
+            peeked: false,
+            line: Vec::new(),
+        }
     }
 
     /// What is at hand of the file's first bytes, where nothing has been taken off the buffer.
@@ -208,7 +234,10 @@ impl<'py> FileSource<'py> {
         let data = self.file.read.bind(self.py).call1((n,))?;
         let bytes = Self::as_bytes(&data, "read")?;
         if bytes.len() > n {
-            return Err(PyValueError::new_err(format!("read() returned {} bytes when {n} were asked for", bytes.len())));
+            return Err(PyValueError::new_err(format!(
+                "read() returned {} bytes when {n} were asked for",
+                bytes.len()
+            )));
         }
         Ok(bytes)
     }
@@ -222,7 +251,9 @@ impl<'py> FileSource<'py> {
         }
         match Exported::of(data) {
             Ok(view) => Ok(view.bytes().to_vec()),
-            Err(_) => Err(PyValueError::new_err(format!("{method}() from the underlying stream did not return bytes"))),
+            Err(_) => Err(PyValueError::new_err(format!(
+                "{method}() from the underlying stream did not return bytes"
+            ))),
         }
     }
 
@@ -254,7 +285,11 @@ impl<'py> FileSource<'py> {
         }
         while self.buffer.len() < n {
             let missing = n - self.buffer.len();
-            let ask = if self.mode == Mode::Seek { missing.max(AHEAD) } else { missing };
+            let ask = if self.mode == Mode::Seek {
+                missing.max(AHEAD)
+            } else {
+                missing
+            };
             let data = self.call_read(ask.min(STEP.max(AHEAD)))?;
             if data.is_empty() {
                 break;
@@ -389,7 +424,11 @@ impl Feed for FileSource<'_> {
         Ok(())
     }
 
-    fn whole<'py>(&mut self, py: Python<'py>, len: usize) -> Result<Option<Bound<'py, PyBytes>>, Fail> {
+    fn whole<'py>(
+        &mut self,
+        py: Python<'py>,
+        len: usize,
+    ) -> Result<Option<Bound<'py, PyBytes>>, Fail> {
         if !(WHOLE_MIN..=WHOLE_MAX).contains(&len) || self.buffer.len() - self.at >= len {
             return Ok(None);
         }
@@ -397,7 +436,13 @@ impl Feed for FileSource<'_> {
         if !self.buffer.is_empty() {
             return Ok(None);
         }
-        let Ok(data) = self.file.read.bind(py).call1((len,))?.cast_into_exact::<PyBytes>() else {
+        let Ok(data) = self
+            .file
+            .read
+            .bind(py)
+            .call1((len,))?
+            .cast_into_exact::<PyBytes>()
+        else {
             let message = "read() from the underlying stream did not return bytes";
             return Err(PyErr::from(PyValueError::new_err(message)).into());
         };
