@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use harness::{Arguments, Samples, file_system, ms, scratch, time};
 use quickpickle_recovery::spark::WorkerInfo;
-use quickpickle_recovery::{Compact, Config, Durability, Entry, Serializer};
+use quickpickle_recovery::{CodecId, Compact, Config, Durability, Entry, Serializer};
 use serde_json::{Value, json};
 
 const THREADS: usize = 8;
@@ -27,6 +27,28 @@ fn worker(number: u32) -> Entry {
         codec: Compact.codec(),
         value,
     }
+}
+
+/// A worker's name with as many bytes as Spark's Java serialiser takes for it.
+fn java_worker(number: u32) -> Entry {
+    Entry {
+        codec: CodecId::JAVA,
+        value: number
+            .to_le_bytes()
+            .into_iter()
+            .cycle()
+            .take(1345)
+            .collect(),
+        ..worker(number)
+    }
+}
+
+/// What this process has used of the processors, its threads included; in ticks of 10 ms, so an average over several rounds says more.
+fn cpu_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split(' ').collect();
+    let ticks = |at: usize| -> u64 { fields[at].parse().unwrap() };
+    Duration::from_millis(10 * (ticks(12) + ticks(13)))
 }
 
 /// 1,000 persists: one after the other, and from eight threads at once.
@@ -92,10 +114,10 @@ fn concurrent(directory: &Path, rounds: usize) -> Vec<Value> {
 }
 
 /// Opening stores of more and more records.
-fn reopen(directory: &Path, quick: bool) -> Vec<Value> {
+fn reopen(directory: &Path, what: &str, make: fn(u32) -> Entry, quick: bool) -> Vec<Value> {
     println!(
-        "\nOpening a log of WorkerInfo on {}\n\n| records | MB | ms | ns/record | log GB/s | read GB/s | read + crc32c GB/s | compact ms |\n\
-         |---:|---:|---:|---:|---:|---:|---:|---:|",
+        "\nOpening a log of {what} on {}\n\n| records | MB | ms | cpu ms | ns/record | log GB/s | read GB/s | read + crc32c GB/s | compact ms |\n\
+         |---:|---:|---:|---:|---:|---:|---:|---:|---:|",
         file_system(directory)
     );
     let mut rows = Vec::new();
@@ -114,7 +136,7 @@ fn reopen(directory: &Path, quick: bool) -> Vec<Value> {
         let engine = config.open().unwrap();
         let mut batch = Vec::new();
         for number in 0..records {
-            batch.push(worker(number));
+            batch.push(make(number));
             if batch.len() == 500 || number + 1 == records {
                 engine.persist_batch(&batch).unwrap();
                 batch.clear();
@@ -127,10 +149,13 @@ fn reopen(directory: &Path, quick: bool) -> Vec<Value> {
             .map(|path| path.metadata().unwrap().len())
             .sum::<u64>();
         let rounds = (2_000_000 / records).clamp(7, 200);
+        let mut cpu = Duration::ZERO;
         let [mut open, mut read, mut checksum] = [const { Samples(Vec::new()) }; 3];
         for _ in 0..rounds {
+            let before = cpu_time();
             let (taken, engine) = time(|| config.open().unwrap());
             open.push(taken);
+            cpu += cpu_time() - before;
             assert_eq!(engine.opening_report().entries, u64::from(records));
             drop(engine);
             read.push(time(|| assert_eq!(pass(place.path(), |_| 0).0, bytes)).0);
@@ -141,9 +166,10 @@ fn reopen(directory: &Path, quick: bool) -> Vec<Value> {
         assert_eq!(report.entries, u64::from(records));
         let rate = |samples: &Samples| bytes as f64 / samples.best();
         println!(
-            "| {records} | {:.1} | {} | {:.0} | {:.2} | {:.2} | {:.2} | {} |",
+            "| {records} | {:.1} | {} | {} | {:.0} | {:.2} | {:.2} | {:.2} | {} |",
             bytes as f64 / 1e6,
             ms(open.best()),
+            ms(cpu.as_nanos() as f64 / f64::from(rounds)),
             open.best() / f64::from(records),
             rate(&open),
             rate(&read),
@@ -151,7 +177,7 @@ fn reopen(directory: &Path, quick: bool) -> Vec<Value> {
             ms(compact.as_nanos() as f64)
         );
         rows.push(json!({
-            "records": records, "bytes": bytes, "file_system": file_system(directory), "open": open.json(), "read_only": read.json(),
+            "what": what, "records": records, "bytes": bytes, "cpu_nanoseconds_average": cpu.as_nanos() as u64 / u64::from(rounds), "file_system": file_system(directory), "open": open.json(), "read_only": read.json(),
             "read_and_checksum": checksum.json(), "gigabytes_per_second": rate(&open), "compact_nanoseconds": compact.as_nanos() as u64,
         }));
     }
@@ -194,7 +220,18 @@ fn main() {
     let mut results = Vec::new();
     for directory in &arguments.directories {
         results.extend(concurrent(directory, if arguments.quick { 2 } else { 10 }));
-        results.extend(reopen(directory, arguments.quick));
+        results.extend(reopen(
+            directory,
+            "WorkerInfo in the compact codec",
+            worker,
+            arguments.quick,
+        ));
+        results.extend(reopen(
+            directory,
+            "values of 1,345 bytes, a WorkerInfo as Java writes it",
+            java_worker,
+            arguments.quick,
+        ));
     }
     arguments.record("scale", json!(results));
 }

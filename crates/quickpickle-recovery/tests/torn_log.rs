@@ -529,3 +529,61 @@ fn a_torn_batch_is_a_torn_tail_whichever_sectors_arrived() {
         "the sectors made little difference: {outcomes:?}"
     );
 }
+
+/// Segments of more than a little are read ahead by another thread; what is found must not depend on that.
+#[test]
+fn damage_and_read_errors_in_a_large_segment_are_found_as_in_a_small_one() {
+    let storage = Simulated::new();
+    let large = |strict| LogOptions {
+        strict,
+        segment_bytes: 64 << 20,
+        preallocate_bytes: 0,
+        auto_compact: false,
+        durability: quickpickle_recovery::Durability::None,
+        ..LogOptions::default()
+    };
+    let open = |storage: &Simulated, strict| {
+        LogEngine::open_on(Arc::new(storage.clone()), Path::new(STORE), large(strict))
+    };
+    let engine = open(&storage, true).unwrap();
+    let records = 20_000;
+    for i in 0..records {
+        engine.persist(&format!("w_{i}"), &[i as u8; 60]).unwrap();
+    }
+    engine.unpersist("w_7").unwrap();
+    engine.close().unwrap();
+    let storage = storage.crash(Survives::Everything);
+    let (path, whole) = segment_files(&storage).pop().unwrap();
+    assert!(whole.len() > 2 << 20);
+    assert_eq!(
+        open(&storage, true).unwrap().read("").unwrap().len(),
+        records - 1
+    );
+    for at in (64..whole.len() - 200).step_by(whole.len() / 40) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 4;
+        let damaged = with(&storage, &path, bytes);
+        assert_eq!(
+            open(&damaged, true).unwrap_err().kind(),
+            ErrorKind::Corrupt,
+            "byte {at}"
+        );
+        let engine = open(&damaged, false).unwrap();
+        let report = engine.opening_report();
+        assert_eq!(
+            (report.damage.len(), report.missing_records),
+            (1, 1),
+            "byte {at}"
+        );
+        assert!(engine.names("").unwrap().len() + 2 >= records, "byte {at}");
+    }
+    for at in 0..4 {
+        let failing = storage.crash(Survives::Everything);
+        failing.fail_read(at);
+        assert_eq!(
+            open(&failing, false).unwrap_err().kind(),
+            ErrorKind::Io,
+            "read {at}"
+        );
+    }
+}

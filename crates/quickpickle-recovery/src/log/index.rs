@@ -63,6 +63,11 @@ impl Index {
         self.names.reserve(names);
     }
 
+    /// Brings what the index will need for these names into the cache.
+    pub(crate) fn foresee<'n>(&self, names: impl Iterator<Item = &'n str>) {
+        self.names.foresee(names);
+    }
+
     #[inline]
     pub(crate) fn put(&mut self, name: &str, location: Location) {
         self.live_bytes += u64::from(location.len);

@@ -3,6 +3,7 @@
 //! Truth is on disk, in numbered segments; memory holds an index of names. `format` knows bytes, `scan` and `replay` read them, `open`
 //! repairs, `segment` appends, `compact` gives space back, `commit` decides who writes and when a write counts.
 
+mod batch;
 mod commit;
 mod compact;
 mod engine;

@@ -6,13 +6,15 @@
 //! Replay only reads; repairing is left to `open`.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Bound;
 
+use super::batch::{Stretch, batches};
 use super::format::{
     HeaderFault, Operation, RecordHeader, SEGMENT_HEADER, SegmentHeader, segment_name,
 };
 use super::index::{Index, Location, Segment};
-use super::scan::{Item, Scanner};
+use super::scan::Scanner;
 use crate::engine::{Damage, Report};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::read_full;
@@ -71,6 +73,24 @@ pub(crate) fn replay(segments: BTreeMap<u64, Segment>) -> Result<Replayed> {
     };
     run.segment(first)?;
     run.finish(first, store_id)
+}
+
+/// Why a segment was not read to its end.
+enum Stopped {
+    Read(io::Error),
+    Refused(Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
 }
 
 enum Header {
@@ -267,53 +287,76 @@ impl<'a> Run<'a> {
 
     /// Applies the records of a segment; whether the end of a snapshot was among them.
     fn records(&mut self, number: u64, segment: &Segment) -> Result<bool> {
-        let mut scanner = Scanner::new(&*segment.file, number, SEGMENT_HEADER as u64, segment.end);
+        let scanner = Scanner::new(&*segment.file, number, SEGMENT_HEADER as u64, segment.end);
         let mut ended = false;
-        loop {
-            let item = scanner.next().map_err(|error| {
-                Error::io("read a segment", segment_name(number).as_ref(), error)
-            })?;
-            match item {
-                None => break,
-                Some(Item::Damage {
-                    offset,
-                    length,
-                    reason,
-                    header,
-                }) => {
-                    self.report.closed_cleanly = false;
-                    self.find(number, offset, length, reason, header);
-                }
-                Some(Item::Record {
-                    offset,
-                    header,
-                    name,
-                    value,
-                }) => {
-                    let Some(operation) = header.operation else {
-                        let message =
-                            format!("record at byte {offset} has an operation of a newer release");
-                        return Err(Error::new(
-                            ErrorKind::Version,
-                            segment_name(number),
-                            message,
-                        ));
-                    };
-                    ended |= operation == Operation::SnapshotEnd;
-                    let location = Location {
-                        segment: number,
-                        offset,
-                        len: header.record_len() as u32,
-                    };
-                    self.record(operation, location, &header, name, value);
-                    self.end = offset + header.record_len();
-                    if self.report.records == SAMPLE {
-                        self.make_room();
-                    }
+        let applied = batches(scanner, segment.end, |batch| {
+            self.index
+                .foresee(batch.stretches.iter().filter_map(|stretch| match stretch {
+                    Stretch::Record { name, .. } => Some(&batch.text[name.clone()]),
+                    Stretch::Damage { .. } => None,
+                }));
+            for stretch in &batch.stretches {
+                self.stretch(number, stretch, &batch.text, &mut ended)?;
+            }
+            Ok(())
+        });
+        match applied {
+            Ok(()) => Ok(ended),
+            Err(Stopped::Read(error)) => Err(Error::io(
+                "read a segment",
+                segment_name(number).as_ref(),
+                error,
+            )),
+            Err(Stopped::Refused(error)) => Err(error),
+        }
+    }
+
+    fn stretch(
+        &mut self,
+        number: u64,
+        stretch: &Stretch,
+        text: &str,
+        ended: &mut bool,
+    ) -> Result<()> {
+        match stretch {
+            Stretch::Damage {
+                offset,
+                length,
+                reason,
+                header,
+            } => {
+                self.report.closed_cleanly = false;
+                self.find(number, *offset, *length, *reason, *header);
+            }
+            Stretch::Record {
+                offset,
+                header,
+                name,
+                promised,
+            } => {
+                let Some(operation) = header.operation else {
+                    let message =
+                        format!("record at byte {offset} has an operation of a newer release");
+                    return Err(Error::new(
+                        ErrorKind::Version,
+                        segment_name(number),
+                        message,
+                    ));
+                };
+                *ended |= operation == Operation::SnapshotEnd;
+                let location = Location {
+                    segment: number,
+                    offset: *offset,
+                    len: header.record_len() as u32,
+                };
+                self.record(operation, location, header, &text[name.clone()], *promised);
+                self.end = offset + header.record_len();
+                if self.report.records == SAMPLE {
+                    self.make_room();
                 }
             }
         }
-        Ok(ended)
+        Ok(())
     }
 
     /// Guesses from the first records how many names there will be, so that the index need not grow step by step.
@@ -330,7 +373,7 @@ impl<'a> Run<'a> {
         location: Location,
         header: &RecordHeader,
         name: &str,
-        value: &[u8],
+        promised: u64,
     ) {
         let clean = match operation {
             Operation::Kept => {
@@ -340,7 +383,6 @@ impl<'a> Run<'a> {
                 false
             }
             Operation::SnapshotEnd => {
-                let promised = value.try_into().map_or(0, u64::from_le_bytes);
                 if promised > self.kept {
                     self.missing(location.segment, location.offset, promised - self.kept);
                 }

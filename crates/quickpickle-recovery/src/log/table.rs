@@ -76,6 +76,19 @@ impl NameTable {
         Some(self.entries[key.slot as usize].location)
     }
 
+    /// Looks the names up and forgets the answers. The look-ups do not wait for each other, so their cache misses overlap; a look-up that
+    /// comes right before its insertion would be waited for.
+    pub(crate) fn foresee<'n>(&self, names: impl Iterator<Item = &'n str>) {
+        for name in names {
+            let hash = self.hash(name);
+            std::hint::black_box(
+                self.table
+                    .find(spread(hash), |key| key.hash == hash)
+                    .is_some(),
+            );
+        }
+    }
+
     /// Sets the location of a name; returns the one before.
     #[inline]
     pub(crate) fn insert(&mut self, name: &str, location: Location) -> Option<Location> {
