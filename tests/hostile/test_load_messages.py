@@ -49,7 +49,7 @@ def test_missing_module_names_what_wanted_it(ours: ModuleType, protocol: int) ->
     data = {
         0: b"cno_such_pkg\nWidget\n)R.",
         2: b"\x80\x02cno_such_pkg\nWidget\n)\x81.",
-        4: b"\x80\x04\x8c\x0cno_such_pkg\x8c\x06Widget\x93)\x81.",
+        4: b"\x80\x04\x8c\x0bno_such_pkg\x8c\x06Widget\x93)\x81.",
     }[protocol]
     exc = error_of(ours, data)
     assert isinstance(exc, ModuleNotFoundError)

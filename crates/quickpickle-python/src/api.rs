@@ -113,6 +113,7 @@ fn hooks<'py>(
         errors,
         buffers: options::buffers(buffers)?,
         find_class: None,
+        owner: None,
         persistent_load: None,
     })
 }

@@ -186,6 +186,11 @@ impl Pickler {
         self.bin.store(value, Ordering::Relaxed);
     }
 
+    #[deleter]
+    fn delete_bin(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("can't delete numeric/char attribute"))
+    }
+
     /// int: nonzero to write without remembering what has been written; such pickles are larger and cannot be recursive
     #[getter]
     fn get_fast(&self) -> i32 {
@@ -195,6 +200,11 @@ impl Pickler {
     #[setter]
     fn set_fast(&self, value: i32) {
         self.fast.store(value, Ordering::Relaxed);
+    }
+
+    #[deleter]
+    fn delete_fast(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("can't delete numeric/char attribute"))
     }
 
     /// mapping: reducers by class, in place of copyreg's; unset at first
@@ -249,6 +259,16 @@ impl Pickler {
         let old = locked(&slf.get().config).persistent_id.replace(hook);
         drop(old);
         Ok(())
+    }
+
+    #[deleter]
+    fn delete_persistent_id(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("attribute deletion is not supported"))
+    }
+
+    #[deleter]
+    fn delete_memo(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("attribute deletion is not supported"))
     }
 
     /// PicklerMemo: the objects written so far, by id

@@ -24,6 +24,9 @@ use super::walk::{Ask, Fault};
 /// what the list holds.
 pub(crate) const MAX_DEPTH: usize = 4_000_000;
 
+/// Nesting from which fast mode looks for cycles.
+const FAST_NESTING: usize = 50;
+
 /// Where opcodes are written.
 pub(super) type Output = Writer<GrowingBytes>;
 
@@ -82,6 +85,8 @@ pub(crate) struct Engine {
     pub(super) overrides_reducers: bool,
     /// In fast mode: addresses of lists and dicts being written.
     inside: HashSet<usize>,
+    /// In fast mode: how many lists and dicts are being written.
+    fast_nesting: usize,
 }
 
 impl Engine {
@@ -107,6 +112,7 @@ impl Engine {
             asks_persistent_id: false,
             overrides_reducers: false,
             inside: HashSet::new(),
+            fast_nesting: 0,
         })
     }
 
@@ -152,6 +158,7 @@ impl Engine {
         self.has_no_persistent_id = false;
         self.open = 0;
         self.inside.clear();
+        self.fast_nesting = 0;
         self.cuts.clear();
         self.kept_frames = 0;
         if self.frames.is_empty()
@@ -266,17 +273,25 @@ impl Engine {
         frame
     }
 
-    /// In fast mode: notes that a list or dict is being written; false if it is inside itself.
+    /// In fast mode: notes that a list or dict is being written; false if it is inside itself. Asked only below a certain
+    /// depth, as CPython does.
     #[inline(always)]
     pub(super) fn enter(&mut self, obj: Obj<'_>) -> bool {
-        !self.fast || self.inside.insert(obj.address())
+        if !self.fast {
+            return true;
+        }
+        self.fast_nesting += 1;
+        self.fast_nesting < FAST_NESTING || self.inside.insert(obj.address())
     }
 
     /// Undoes [`Engine::enter`].
     #[inline(always)]
     pub(super) fn leave(&mut self, obj: Obj<'_>) {
         if self.fast {
-            self.inside.remove(&obj.address());
+            if self.fast_nesting >= FAST_NESTING {
+                self.inside.remove(&obj.address());
+            }
+            self.fast_nesting -= 1;
         }
     }
 
@@ -409,9 +424,7 @@ fn fetch(py: Python<'_>, items: &mut Items, pairs: bool) -> PyResult<()> {
 }
 
 fn too_deep() -> PyErr {
-    PyRecursionError::new_err(format!(
-        "maximum depth of {MAX_DEPTH} exceeded while pickling an object"
-    ))
+    PyRecursionError::new_err("maximum recursion depth exceeded while pickling an object")
 }
 
 fn fault_error(py: Python<'_>, fault: Fault) -> PyErr {
@@ -421,12 +434,11 @@ fn fault_error(py: Python<'_>, fault: Fault) -> PyErr {
         Fault::TooDeep => too_deep(),
         Fault::Cyclic(obj) => {
             let obj = obj.pin(py);
+            // The state of an instance is a dict, though none may have been made.
+            let is_list = obj.is_exact_instance_of::<pyo3::types::PyList>();
             PyValueError::new_err(format!(
                 "fast mode: can't pickle cyclic objects including object type {} at {:p}",
-                obj.get_type()
-                    .qualname()
-                    .map(|name| name.to_string())
-                    .unwrap_or_default(),
+                if is_list { "list" } else { "dict" },
                 obj.as_ptr()
             ))
         }

@@ -214,8 +214,8 @@ fn extension_code(obj: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<u
             (obj, code),
         ));
     };
-    match number.extract::<i32>() {
-        Ok(number @ 1..) => Ok(number as u32),
+    match number.extract::<i64>()? {
+        number @ 1..=0x7fff_ffff => Ok(number as u32),
         _ => Err(pickling_error_of(
             py,
             "Can't pickle %r: extension code %s is out of range",

@@ -382,7 +382,9 @@ impl Engine {
             Kind::Set(set) if self.out.protocol() >= 4 => self.open_set(q, set),
             Kind::FrozenSet(set) if self.out.protocol() >= 4 => self.open_frozenset(q, set),
             Kind::Str(_) | Kind::Float(_) => Progress::Ask(Ask::Payload(obj.anchor())),
-            Kind::Other if !self.overrides_reducers => self.open_instance(q, obj),
+            Kind::Other if !self.overrides_reducers && !self.asks_persistent_id => {
+                self.open_instance(q, obj)
+            }
             _ => match self.memo.get(obj) {
                 Some(number) => {
                     self.out.get(number);
@@ -709,7 +711,7 @@ impl Engine {
             }
             begun = true;
         }
-        if dict.len() != frame.size && !frame.single {
+        if dict.len() != frame.size && (!frame.single || self.out.protocol() == 0) {
             return Progress::Ask(Ask::Fail(Fault::DictChanged));
         }
         self.leave(obj);
@@ -970,6 +972,9 @@ impl Engine {
                     return Progress::Done;
                 }
                 self.boundary();
+                if !self.enter(obj) {
+                    return Progress::Ask(Ask::Fail(Fault::Cyclic(obj.anchor())));
+                }
                 self.empty_dict();
                 // No one else can have a dict that does not exist.
                 self.skip();
@@ -1059,6 +1064,7 @@ impl Engine {
             },
             byte::BUILD,
         ]);
+        self.leave(frame.instance.obj(q));
         Progress::Done
     }
 

@@ -2,9 +2,12 @@
 
 use std::borrow::Cow;
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyAttributeError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError,
+};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -42,6 +45,8 @@ pub(crate) struct Unpickler {
     config: Mutex<Option<Config>>,
     /// None while a load is running.
     memory: Mutex<Option<Box<Memory>>>,
+    /// Protocol of the pickle being loaded, or last loaded, as far as it has said.
+    protocol: AtomicU8,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -63,6 +68,7 @@ impl Unpickler {
         Unpickler {
             config: Mutex::new(None),
             memory: Mutex::new(Some(Memory::new())),
+            protocol: AtomicU8::new(0),
         }
     }
 
@@ -123,6 +129,7 @@ impl Unpickler {
                     .as_ref()
                     .map(|buffers| buffers.bind(py).clone()),
                 find_class: None,
+                owner: None,
                 persistent_load: config
                     .persistent_load
                     .as_ref()
@@ -143,8 +150,10 @@ impl Unpickler {
                     .is_some_and(|own| own.contains("find_class").unwrap_or(true));
             overridden.then_some(hook)
         };
+        this.protocol.store(0, Ordering::Relaxed);
         let hooks = Hooks {
             find_class,
+            owner: Some(slf.clone()),
             ..hooks
         };
         let mut memory = this.take_memory()?;
@@ -157,16 +166,20 @@ impl Unpickler {
     #[pyo3(signature = (module_name, global_name, /))]
     fn find_class<'py>(
         &self,
-        module_name: &Bound<'py, PyString>,
-        global_name: &Bound<'py, PyString>,
+        module_name: &Bound<'py, PyAny>,
+        global_name: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let fix_imports = locked(&self.config)
             .as_ref()
             .is_none_or(|config| config.fix_imports);
+        let Ok(module_name) = module_name.cast::<PyString>() else {
+            return Err(PyTypeError::new_err("module name must be a string"));
+        };
+        let global_name = global_name.cast::<PyString>()?;
         find_class(
             module_name,
             global_name,
-            options::HIGHEST_PROTOCOL,
+            self.protocol.load(Ordering::Relaxed),
             fix_imports,
         )
     }
@@ -203,6 +216,16 @@ impl Unpickler {
         Ok(())
     }
 
+    #[deleter]
+    fn delete_persistent_load(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("attribute deletion is not supported"))
+    }
+
+    #[deleter]
+    fn delete_memo(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("attribute deletion is not supported"))
+    }
+
     /// UnpicklerMemo: the objects read so far, by number
     #[getter]
     fn get_memo(slf: &Bound<'_, Self>) -> UnpicklerMemo {
@@ -222,7 +245,9 @@ impl Unpickler {
                 let number = number
                     .cast::<pyo3::types::PyInt>()
                     .map_err(|_| PyTypeError::new_err("memo key must be integers"))?;
-                let number = number.extract::<isize>()?;
+                let number = number.extract::<isize>().map_err(|_| {
+                    PyOverflowError::new_err("Python int too large to convert to C ssize_t")
+                })?;
                 let number = usize::try_from(number)
                     .map_err(|_| PyValueError::new_err("memo key must be positive integers."))?;
                 entries.push((number, object));
@@ -292,6 +317,7 @@ impl UnpicklerMemo {
             errors: c"strict".into(),
             buffers: None,
             find_class: None,
+            owner: None,
             persistent_load: None,
         };
         let numbers = memory.memo.numbers();
@@ -343,8 +369,10 @@ impl UnpicklerMemo {
 #[pyfunction(name = "_no_persistent_load")]
 #[pyo3(signature = (pid, /))]
 pub(crate) fn no_persistent_load(pid: &Bound<'_, PyAny>) -> PyResult<()> {
-    let message = "A load persistent id instruction was encountered, but no persistent_load function was specified.";
-    Err(crate::python_types::unpickling_error(pid.py(), message))
+    Err(crate::python_types::unpickling_error(
+        pid.py(),
+        super::NO_PERSISTENT_LOAD,
+    ))
 }
 
 fn is_no_persistent_load(hook: &Bound<'_, PyAny>) -> bool {
@@ -354,4 +382,11 @@ fn is_no_persistent_load(hook: &Bound<'_, PyAny>) -> bool {
             .import("quickpickle._native")
             .and_then(|module| module.getattr("_no_persistent_load"))
             .is_ok_and(|default| default.is(hook))
+}
+
+impl Unpickler {
+    /// The pickle has said its protocol.
+    pub(super) fn has_protocol(&self, protocol: u8) {
+        self.protocol.store(protocol, Ordering::Relaxed);
+    }
 }

@@ -3,10 +3,10 @@
 //! Instances of ordinary classes are made and filled without running any of the class's code, because there is none to
 //! run: see [`Classes::judge`].
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PySet, PyTuple, PyType};
 use quickpickle_format::Source;
 
 use super::fail::Fail;
@@ -113,7 +113,7 @@ impl<'py> Machine<'py, '_> {
         let class = self.instantiable(class, "NEWOBJ")?;
         if !args.is_instance_of::<PyTuple>() {
             let message = format!(
-                "NEWOBJ expected an arg tuple, got {}",
+                "NEWOBJ args argument must be a tuple, not {}",
                 compat::type_name(&args.get_type())
             );
             return Err(Fail::new(py, message));
@@ -131,16 +131,16 @@ impl<'py> Machine<'py, '_> {
             Fail::new(
                 py,
                 format!(
-                    "NEWOBJ_EX expected {wanted}, got {}",
+                    "NEWOBJ_EX {wanted}, not {}",
                     compat::type_name(&found.get_type())
                 ),
             )
         };
         if !args.is_instance_of::<PyTuple>() {
-            return Err(wrong("an arg tuple", &args));
+            return Err(wrong("args argument must be a tuple", &args));
         }
         if !kwargs.is_instance_of::<PyDict>() {
-            return Err(wrong("a kwarg dict", &kwargs));
+            return Err(wrong("kwargs argument must be a dict", &kwargs));
         }
         self.new_with(class, args, Some(kwargs))
     }
@@ -186,10 +186,40 @@ impl<'py> Machine<'py, '_> {
         let args = self.pop_one()?;
         let callable = self.pop_one()?;
         let at = self.at;
-        let made = self.outside(|_| build::call(&callable, &args));
-        let made = made.map_err(|error| notes::rebuilding(&callable, at, error))?;
+        let made = match self.outside(|_| build::call(&callable, &args)) {
+            Ok(made) => made,
+            // What protocols without an opcode for sets write: the same, item by item.
+            Err(error) if callable.is(self.py.get_type::<PySet>()) => {
+                self.set_of(&args, error, at)?
+            }
+            Err(error) => return Err(notes::rebuilding(&callable, at, error).into()),
+        };
         self.count();
         self.push(made)
+    }
+
+    fn set_of(
+        &mut self,
+        args: &Bound<'py, PyAny>,
+        error: PyErr,
+        at: u64,
+    ) -> Result<Bound<'py, PyAny>, Fail> {
+        let py = self.py;
+        let items = args
+            .cast_exact::<PyTuple>()
+            .ok()
+            .filter(|args| args.len() == 1)
+            .and_then(|args| args.get_item(0).ok());
+        let Some(Ok(items)) = items.as_ref().map(|items| items.cast_exact::<PyList>()) else {
+            return Err(notes::rebuilding(py.get_type::<PySet>().as_any(), at, error).into());
+        };
+        let set = PySet::empty(py)?;
+        for item in items.iter() {
+            if let Err(error) = set.add(&item) {
+                self.defer_add(&set, item, error)?;
+            }
+        }
+        Ok(set.into_any())
     }
 
     /// INST and OBJ: a class without arguments is instantiated without calling it, unless it asks for arguments.
@@ -271,6 +301,38 @@ impl<'py> Machine<'py, '_> {
         Ok(())
     }
 
+    /// An item could not be hashed. If it is still being built, which happens where it is inside of a set that it refers to,
+    /// it is added when all is built; otherwise that is the error.
+    pub(super) fn defer_add(
+        &mut self,
+        set: &Bound<'py, PySet>,
+        item: Bound<'py, PyAny>,
+        error: PyErr,
+    ) -> Result<(), Fail> {
+        let py = self.py;
+        let is_open = (0..self.memory.stack.len()).any(|at| {
+            self.memory
+                .stack
+                .get(py, at)
+                .is_some_and(|open| open.is(&item))
+        });
+        if !is_open || !error.is_instance_of::<PyException>(py) {
+            return Err(error.into());
+        }
+        self.deferred.push((set.clone(), item, error));
+        Ok(())
+    }
+
+    /// Adds what was put off.
+    pub(super) fn add_deferred(&mut self) -> Result<(), Fail> {
+        for (set, item, error) in std::mem::take(&mut self.deferred) {
+            if self.outside(|_| set.add(item)).is_err() {
+                return Err(error.into());
+            }
+        }
+        Ok(())
+    }
+
     /// What a persistent id stands for.
     pub(super) fn persistent(&mut self, id: Bound<'py, PyAny>) -> Result<(), Fail> {
         let Some(load) = self.hooks.persistent_load.clone() else {
@@ -281,10 +343,7 @@ impl<'py> Machine<'py, '_> {
     }
 
     pub(super) fn no_persistent_load(&self) -> Fail {
-        Fail::new(
-            self.py,
-            "A load persistent id instruction was encountered, but no persistent_load function was specified.",
-        )
+        Fail::new(self.py, super::NO_PERSISTENT_LOAD)
     }
 
     /// An int from decimal text; `int_text` lets C's other notations through.

@@ -132,7 +132,8 @@ pub(super) fn find_class<'py>(
 
 fn local_attribute(holder: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<PyErr> {
     Ok(PyAttributeError::new_err(format!(
-        "Can't get local attribute {} on {}",
+        "Can't {} local attribute {} on {}",
+        if cfg!(Py_3_12) { "get" } else { "pickle" },
         name.repr()?,
         holder.repr()?
     )))

@@ -23,6 +23,7 @@ where
     memory.rest(py);
     let mut machine = Machine::new(py, memory, hooks);
     let result = read(source, &mut machine).and_then(|()| machine.pop_one());
+    let result = result.and_then(|object| machine.add_deferred().map(|()| object));
     machine.finish();
     memory.rest(py);
     result

@@ -79,6 +79,8 @@ pub(super) struct Machine<'py, 'a> {
     /// Containers made.
     made: usize,
     collector: Collector,
+    /// Items that wait to be added to sets, and why they could not be.
+    pub(super) deferred: Vec<(Bound<'py, PySet>, Bound<'py, PyAny>, PyErr)>,
 }
 
 /// What the load has done to the cyclic collector.
@@ -105,6 +107,7 @@ impl<'py, 'a> Machine<'py, 'a> {
             at: 0,
             made: 0,
             collector: Collector::Untouched,
+            deferred: Vec::new(),
         }
     }
 
@@ -422,7 +425,7 @@ impl<'py, 'a> Machine<'py, 'a> {
             return Ok(());
         }
         if !(len - at).is_multiple_of(2) {
-            return Err(Fail::new(self.py, "odd number of items for SET ITEMS"));
+            return Err(Fail::new(self.py, "odd number of items for SETITEMS"));
         }
         match dict.cast_exact::<PyDict>() {
             // Hashing and comparing keys may run code, with the collector paused: it is not told of that.
@@ -508,6 +511,9 @@ where
             );
         }
         self.protocol = version;
+        if let Some(owner) = &self.hooks.owner {
+            owner.get().has_protocol(version);
+        }
         Ok(())
     }
 
@@ -805,10 +811,15 @@ where
     fn additems(&mut self, _source: &mut S) -> Done {
         let at = self.take_mark()?;
         let set = self.container(at)?;
+        if self.memory.stack.len() == at {
+            return Ok(());
+        }
         let items = self.memory.stack.take_tuple(self.py, at)?;
-        if let Ok(set) = set.cast_exact::<PySet>() {
+        if let Ok(set) = set.cast::<PySet>() {
             for item in items.iter() {
-                set.add(item)?;
+                if let Err(error) = set.add(&item) {
+                    self.defer_add(set, item, error)?;
+                }
             }
             return Ok(());
         }

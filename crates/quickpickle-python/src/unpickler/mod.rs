@@ -32,6 +32,11 @@ pub(crate) struct Hooks<'py> {
     pub(crate) buffers: Option<Bound<'py, PyIterator>>,
     /// The Unpickler's `find_class`, where a subclass has one.
     pub(crate) find_class: Option<Bound<'py, PyAny>>,
+    /// The Unpickler itself, which is told the protocol: its `find_class` may be called by one that overrides it.
+    pub(crate) owner: Option<Bound<'py, Unpickler>>,
     /// The Unpickler's `persistent_load`.
     pub(crate) persistent_load: Option<Bound<'py, PyAny>>,
 }
+
+/// What a persistent id without `persistent_load` is answered with.
+const NO_PERSISTENT_LOAD: &str = "A load persistent id instruction was encountered,\nbut no persistent_load function was specified.";

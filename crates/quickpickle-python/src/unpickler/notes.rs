@@ -118,6 +118,7 @@ fn name_of(object: &Bound<'_, PyAny>) -> String {
 /// What data that is no pickle at all may be, by its first bytes.
 pub(super) fn foreign(data: &[u8]) -> Option<&'static str> {
     Some(match data {
+        [] => "the input is empty",
         [0x1f, 0x8b, ..] => "these bytes are gzip: open them with gzip first",
         [b'B', b'Z', b'h', ..] => "these bytes are bzip2: open them with bz2 first",
         [0xfd, b'7', b'z', b'X', b'Z', ..] => "these bytes are xz: open them with lzma first",

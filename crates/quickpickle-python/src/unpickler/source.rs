@@ -4,10 +4,10 @@
 //! looked at before they are taken; a buffered file that can seek is read in large pieces, and what was not needed is
 //! given back; anything else is asked for exactly what is needed, frame by frame.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes};
+use pyo3::types::PyBytes;
 use quickpickle_format::{Error, ErrorKind, SliceSource, Source};
 
 use super::fail::Fail;
@@ -229,32 +229,16 @@ impl<'py> FileSource<'py> {
         self.at = 0;
     }
 
-    /// `file.read(n)`, at most n bytes.
+    /// `file.read(n)`.
     fn call_read(&self, n: usize) -> PyResult<Vec<u8>> {
-        let data = self.file.read.bind(self.py).call1((n,))?;
-        let bytes = Self::as_bytes(&data, "read")?;
-        if bytes.len() > n {
-            return Err(PyValueError::new_err(format!(
-                "read() returned {} bytes when {n} were asked for",
-                bytes.len()
-            )));
-        }
-        Ok(bytes)
+        Self::as_bytes(&self.file.read.bind(self.py).call1((n,))?)
     }
 
-    fn as_bytes(data: &Bound<'_, PyAny>, method: &str) -> PyResult<Vec<u8>> {
+    fn as_bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         if let Ok(bytes) = data.cast::<PyBytes>() {
             return Ok(bytes.as_bytes().to_vec());
         }
-        if let Ok(bytes) = data.cast::<PyByteArray>() {
-            return Ok(bytes.to_vec());
-        }
-        match Exported::of(data) {
-            Ok(view) => Ok(view.bytes().to_vec()),
-            Err(_) => Err(PyValueError::new_err(format!(
-                "{method}() from the underlying stream did not return bytes"
-            ))),
-        }
+        Ok(Exported::of(data)?.bytes().to_vec())
     }
 
     /// Makes at least `n` bytes follow `at` in the buffer; fewer at the end of the file.
@@ -265,11 +249,17 @@ impl<'py> FileSource<'py> {
             self.take_peeked()?;
             self.drop_buffer();
             if n < AHEAD {
-                if let Some(peek) = &self.file.peek
-                    && let Ok(data) = peek.bind(self.py).call1((AHEAD,))
-                {
-                    self.buffer = Self::as_bytes(&data, "peek")?;
-                    self.peeked = true;
+                if let Some(peek) = &self.file.peek {
+                    match peek.bind(self.py).call1((AHEAD,)) {
+                        Ok(data) => {
+                            self.buffer = Self::as_bytes(&data)?;
+                            self.peeked = true;
+                        }
+                        Err(error) if error.is_instance_of::<PyNotImplementedError>(self.py) => {
+                            self.mode = Mode::Exact
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
                 if self.buffer.len() >= n {
                     return Ok(());
@@ -291,10 +281,11 @@ impl<'py> FileSource<'py> {
                 missing
             };
             let data = self.call_read(ask.min(STEP.max(AHEAD)))?;
-            if data.is_empty() {
+            self.buffer.extend_from_slice(&data);
+            // A read that falls short is the end, as it is for the reference; one that was cut into steps goes on.
+            if data.len() < missing.min(STEP.max(AHEAD)) {
                 break;
             }
-            self.buffer.extend_from_slice(&data);
         }
         Ok(())
     }
@@ -366,7 +357,7 @@ impl Source for FileSource<'_> {
         let held = line.len();
         self.drop_buffer();
         let more = self.file.readline.bind(self.py).call0()?;
-        line.extend(Self::as_bytes(&more, "readline")?);
+        line.extend(Self::as_bytes(&more)?);
         self.before += (line.len() - held) as u64;
         if line.pop() != Some(b'\n') {
             return Err(Error::new(ErrorKind::Truncated, self.before).into());
