@@ -219,7 +219,12 @@ fn main() {
     let arguments = Arguments::parse();
     let mut results = Vec::new();
     for directory in &arguments.directories {
-        results.extend(concurrent(directory, if arguments.quick { 2 } else { 10 }));
+        results.extend(concurrent(
+            directory,
+            arguments
+                .rounds
+                .unwrap_or(if arguments.quick { 2 } else { 10 }),
+        ));
         results.extend(reopen(
             directory,
             "WorkerInfo in the compact codec",

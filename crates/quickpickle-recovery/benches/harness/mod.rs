@@ -13,6 +13,7 @@ pub(crate) struct Arguments {
     pub(crate) directories: Vec<PathBuf>,
     record: Option<PathBuf>,
     pub(crate) quick: bool,
+    pub(crate) rounds: Option<usize>,
 }
 
 impl Arguments {
@@ -21,6 +22,7 @@ impl Arguments {
             directories: Vec::new(),
             record: None,
             quick: false,
+            rounds: None,
         };
         let mut rest = std::env::args().skip(1);
         while let Some(argument) = rest.next() {
@@ -33,11 +35,17 @@ impl Arguments {
             match argument.as_str() {
                 "--dir" => arguments.directories.push(value()),
                 "--record" => arguments.record = Some(value()),
+                "--rounds" => {
+                    let rounds = value().to_str().and_then(|rounds| rounds.parse().ok());
+                    arguments.rounds = Some(rounds.expect("--rounds needs a number"));
+                }
                 "--quick" => arguments.quick = true,
                 // Given by cargo.
                 "--bench" => {}
                 other => {
-                    panic!("{other} is not an argument; there are --dir, --record and --quick")
+                    panic!(
+                        "{other} is not an argument; there are --dir, --record, --rounds and --quick"
+                    )
                 }
             }
         }

@@ -20,8 +20,8 @@ const CHUNK: usize = 1 << 20;
 /// A finished snapshot.
 pub(crate) struct Snapshot {
     pub(crate) segment: Segment,
-    /// Old place and new place of every record, sorted by old place.
-    pub(crate) moves: Vec<(Location, Location)>,
+    /// The new place of every record, in the order they were given.
+    pub(crate) moved: Vec<Location>,
 }
 
 /// Copies the records at `live` (sorted) from `segments` into the snapshot `header` describes.
@@ -55,9 +55,9 @@ pub(crate) fn write_snapshot(
         Ok(copied)
     });
     match finished {
-        Ok((end, moves)) => Ok(Snapshot {
+        Ok((end, moved)) => Ok(Snapshot {
             segment: Segment { file, end },
-            moves,
+            moved,
         }),
         Err(error) => {
             let _ = storage.remove(&temporary);
@@ -72,9 +72,9 @@ fn copy(
     segments: &std::collections::BTreeMap<u64, Segment>,
     live: &[Location],
     path: &Path,
-) -> Result<(u64, Vec<(Location, Location)>)> {
+) -> Result<(u64, Vec<Location>)> {
     let salt = Salt::new(header.number);
-    let mut moves = Vec::with_capacity(live.len());
+    let mut moved = Vec::with_capacity(live.len());
     let mut buffer = header.encode().to_vec();
     let mut written = 0;
     let mut end = SEGMENT_HEADER as u64;
@@ -85,7 +85,7 @@ fn copy(
         buffer.clear();
         Ok(())
     };
-    read_records(segments, live, |old, record_header, record| {
+    read_records(segments, live, |_, record_header, record| {
         let name_end = RECORD_HEADER + record_header.name_len as usize;
         let kept = NewRecord {
             operation: Operation::Kept,
@@ -103,14 +103,11 @@ fn copy(
             0,
             1,
         );
-        moves.push((
-            old,
-            Location {
-                segment: header.number,
-                offset: end,
-                len: len as u32,
-            },
-        ));
+        moved.push(Location {
+            segment: header.number,
+            offset: end,
+            len: len as u32,
+        });
         end += len;
         if buffer.len() >= CHUNK {
             flush(&mut buffer, &mut written)
@@ -130,7 +127,7 @@ fn copy(
     seal_record(&mut buffer[start..], salt, end, header.base_sequence, 0, 1);
     end += len;
     flush(&mut buffer, &mut written)?;
-    Ok((end, moves))
+    Ok((end, moved))
 }
 
 fn temporary_path(directory: &Path, number: u64) -> PathBuf {

@@ -291,9 +291,7 @@ impl Shared {
         };
         let (segments, live) = {
             let index = self.index();
-            let mut live = index.locations("");
-            live.retain(|location| location.segment < number);
-            (index.segments.clone(), live)
+            (index.segments.clone(), index.live().before(number))
         };
         let place = &committer.place;
         let header = SegmentHeader {
@@ -303,7 +301,13 @@ impl Shared {
             number,
             base_sequence,
         };
-        let snapshot = write_snapshot(&*place.storage, &place.directory, header, &segments, &live)?;
+        let snapshot = write_snapshot(
+            &*place.storage,
+            &place.directory,
+            header,
+            &segments,
+            &live.locations,
+        )?;
         let old: Vec<u64> = segments
             .range(..number)
             .map(|(&number, _)| number)
@@ -313,7 +317,7 @@ impl Shared {
                 .index
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
-            index.relocate(&snapshot.moves);
+            index.relocate(&live, &snapshot.moved);
             index.segments.insert(number, snapshot.segment);
             for number in &old {
                 index.segments.remove(number);

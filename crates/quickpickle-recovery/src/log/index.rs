@@ -113,14 +113,43 @@ impl Index {
         found
     }
 
-    /// Points every name whose record was moved to its new place. `moves` is sorted by old place.
-    pub(crate) fn relocate(&mut self, moves: &[(Location, Location)]) {
-        self.names.update(|location| {
-            if let Ok(at) = moves.binary_search_by_key(location, |(old, _)| *old) {
-                // A record keeps its length when it moves, so the count of live bytes stays right.
-                *location = moves[at].1;
-            }
-        });
+    /// Everything alive, in the order it lies on disk.
+    pub(crate) fn live(&self) -> Live {
+        let mut all: Vec<(Location, u32)> = self
+            .names
+            .slots()
+            .map(|(slot, location)| (location, slot))
+            .collect();
+        // Mostly in order already, which the sort notices.
+        all.sort_unstable();
+        let (locations, slots) = all.into_iter().unzip();
+        Live { locations, slots }
+    }
+
+    /// Points names to where their records were moved. Names that have got a newer record meanwhile are left alone.
+    pub(crate) fn relocate(&mut self, live: &Live, moved: &[Location]) {
+        // A record keeps its length when it moves, so the count of live bytes stays right.
+        for ((&old, &slot), &new) in live.locations.iter().zip(&live.slots).zip(moved) {
+            self.names.relocate(slot, old, new);
+        }
+    }
+}
+
+/// What was alive at some moment.
+pub(crate) struct Live {
+    pub(crate) locations: Vec<Location>,
+    slots: Vec<u32>,
+}
+
+impl Live {
+    /// Leaves out what lies in segment `number` or a later one.
+    pub(crate) fn before(mut self, number: u64) -> Self {
+        let count = self
+            .locations
+            .partition_point(|location| location.segment < number);
+        self.locations.truncate(count);
+        self.slots.truncate(count);
+        self
     }
 }
 

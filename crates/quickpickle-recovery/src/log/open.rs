@@ -253,15 +253,15 @@ fn start_anew(
     };
     if !replayed.index.segments.is_empty() {
         newest += 1;
-        let live = replayed.index.locations("");
+        let live = replayed.index.live();
         let snapshot = compact::write_snapshot(
             storage,
             directory,
             header(newest, true),
             &replayed.index.segments,
-            &live,
+            &live.locations,
         )?;
-        replayed.index.relocate(&snapshot.moves);
+        replayed.index.relocate(&live, &snapshot.moved);
         let old = std::mem::take(&mut replayed.index.segments);
         replayed.index.segments.insert(newest, snapshot.segment);
         for number in old.into_keys() {

@@ -133,6 +133,7 @@ impl NameTable {
             entry.remove();
         }
         let removed = self.entries[slot as usize];
+        self.entries[slot as usize].location.len = 0;
         self.free.push(slot);
         self.dead_text += removed.text_len as usize;
         if self.dead_text > TOLERATED && self.dead_text > self.text.len() / 2 {
@@ -154,19 +155,27 @@ impl NameTable {
         self.dead_text = 0;
     }
 
+    /// Names and locations, in no order that means anything; mostly that of their arrival, which is also that on disk.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, Location)> {
-        self.table.iter().map(|key| {
-            (
-                self.text_of(key.slot),
-                self.entries[key.slot as usize].location,
-            )
-        })
+        self.slots()
+            .map(|(slot, location)| (self.text_of(slot), location))
     }
 
-    /// Shows every location, to be changed in place.
-    pub(crate) fn update(&mut self, mut change: impl FnMut(&mut Location)) {
-        for key in self.table.iter() {
-            change(&mut self.entries[key.slot as usize].location);
+    /// Locations, each with a handle for [`NameTable::relocate`].
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (u32, Location)> {
+        // No record has length 0; slots that are not in use do.
+        let used = |(slot, entry): (usize, &Slot)| {
+            (entry.location.len > 0).then_some((slot as u32, entry.location))
+        };
+        self.entries.iter().enumerate().filter_map(used)
+    }
+
+    /// Sets a location, if it is still the one it was when its handle was taken.
+    pub(crate) fn relocate(&mut self, slot: u32, old: Location, new: Location) {
+        if let Some(entry) = self.entries.get_mut(slot as usize)
+            && entry.location == old
+        {
+            entry.location = new;
         }
     }
 }
@@ -217,7 +226,21 @@ mod tests {
             table.text.len() < 2 * map.len() * 300 + TOLERATED + 300,
             "removed names are not kept for ever"
         );
-        table.update(|location| location.segment = 9);
-        assert!(table.iter().all(|(_, location)| location.segment == 9));
+        let slots: Vec<_> = table.slots().collect();
+        assert_eq!(slots.len(), map.len());
+        let new = |old: Location| Location { segment: 9, ..old };
+        let (changed, _) = map.iter().next().expect("some are left");
+        table.insert(changed, location(1 << 40));
+        slots
+            .iter()
+            .for_each(|&(slot, old)| table.relocate(slot, old, new(old)));
+        for (name, found) in table.iter() {
+            let expected = if name == changed {
+                location(1 << 40)
+            } else {
+                new(map[name])
+            };
+            assert_eq!(found, expected, "what changed meanwhile is left alone");
+        }
     }
 }
