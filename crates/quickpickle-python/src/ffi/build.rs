@@ -251,14 +251,19 @@ pub(crate) fn int_from_text<'py>(
     }
 }
 
-/// A float from text; an error unless all of it is one.
+/// A float from a line of text; an error unless all of it is one.
 pub(crate) fn float_from_text(py: Python<'_>, text: &std::ffi::CStr) -> PyResult<f64> {
-    // SAFETY: the text is alive during the call. Without an end pointer all of the text has to be a number.
+    let mut end = std::ptr::null_mut();
+    // SAFETY: the text is alive during the call, which leaves `end` inside of it.
     unsafe {
-        let value =
-            ffi::PyOS_string_to_double(text.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
+        let value = ffi::PyOS_string_to_double(text.as_ptr(), &mut end, std::ptr::null_mut());
         if value == -1.0 && !ffi::PyErr_Occurred().is_null() {
             return Err(PyErr::fetch(py));
+        }
+        if !matches!(*end as u8, b'\n' | 0) {
+            return Err(pyo3::exceptions::PyValueError::new_err(
+                "could not convert string to float",
+            ));
         }
         Ok(value)
     }

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyException, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySet, PyTuple, PyType};
-use quickpickle_format::Source;
+use quickpickle_format::{Error, ErrorKind};
 
 use super::fail::Fail;
 use super::machine::Machine;
@@ -346,10 +346,11 @@ impl<'py> Machine<'py, '_> {
         Fail::new(self.py, super::NO_PERSISTENT_LOAD)
     }
 
-    /// An int from decimal text; `int_text` lets C's other notations through.
-    pub(super) fn decimal(&self, text: &std::ffi::CStr, base: i32) -> PyResult<Bound<'py, PyAny>> {
+    /// An int from text: decimal, or in a notation that Python has for it.
+    pub(super) fn decimal(&self, text: &std::ffi::CStr) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         let bytes = text.to_bytes();
+        let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
         if let Some(small) = quickpickle_format::int::parse_line(bytes) {
             return Ok(small.into_pyobject(py)?.into_any());
         }
@@ -376,11 +377,18 @@ impl<'py> Machine<'py, '_> {
             }
             return value.mul(sign);
         }
-        build::int_from_text(py, text, base)
+        build::int_from_text(py, text, 0)
     }
 }
 
-/// Bytes of a line that stand for themselves.
-pub(super) fn line_text<S: Source>(source: &mut S) -> Result<Vec<u8>, S::Error> {
-    Ok(source.line()?.to_vec())
+/// A line that must not be empty, as bytes.
+pub(super) fn full_line<S: Feed>(source: &mut S) -> Result<Vec<u8>, Fail>
+where
+    Fail: From<S::Error>,
+{
+    let line = source.line()?.to_vec();
+    if line.is_empty() {
+        return Err(Error::new(ErrorKind::Truncated, source.offset()).into());
+    }
+    Ok(line)
 }

@@ -45,7 +45,7 @@ impl Fail {
             ErrorKind::UnexpectedEnd => PyEOFError::new_err("Ran out of input"),
             ErrorKind::Truncated => unpickling_error(py, "pickle data was truncated"),
             ErrorKind::UnknownOpcode(byte) => {
-                let shown = if (0x21..0x7f).contains(&byte) && byte != b'\'' {
+                let shown = if (0x20..0x7f).contains(&byte) && !matches!(byte, b'\'' | b'\\') {
                     format!("invalid load key, '{}'.", char::from(byte))
                 } else {
                     format!("invalid load key, '\\x{byte:02x}'.")
@@ -55,9 +55,8 @@ impl Fail {
             ErrorKind::NegativeLength(Opcode::Long4) => {
                 unpickling_error(py, "LONG pickle has negative byte count")
             }
-            ErrorKind::NegativeLength(op) => {
-                unpickling_error(py, format!("{op} pickle has negative byte count"))
-            }
+            // The reference takes this length for a huge one.
+            ErrorKind::NegativeLength(_) => unpickling_error(py, "pickle data was truncated"),
             ErrorKind::UnsupportedProtocol(version) => {
                 PyValueError::new_err(format!("unsupported pickle protocol: {version}"))
             }

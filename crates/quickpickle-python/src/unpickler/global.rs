@@ -16,16 +16,17 @@ impl<'py> Machine<'py, '_> {
     pub(super) fn global_lines<S: Feed>(
         &mut self,
         source: &mut S,
+        encoding: &std::ffi::CStr,
     ) -> Result<Bound<'py, PyAny>, Fail>
     where
         Fail: From<S::Error>,
     {
         let py = self.py;
-        let module = super::construct::line_text(source)?;
-        let name = super::construct::line_text(source)?;
+        let module = super::construct::full_line(source)?;
+        let name = super::construct::full_line(source)?;
         let text = |bytes: &[u8]| -> PyResult<Bound<'py, PyString>> {
             // As `bytes.decode()`, with its exception.
-            let text = crate::ffi::build::decoded(py, bytes, c"utf-8", c"strict")?;
+            let text = crate::ffi::build::decoded(py, bytes, encoding, c"strict")?;
             Ok(text.cast_into::<PyString>()?)
         };
         self.find_class(&text(&module)?, &text(&name)?)
@@ -109,20 +110,18 @@ pub(super) fn find_class<'py>(
         None => compat::import(module.as_any())?,
     };
     let text = name.to_string_lossy();
-    if protocol < 4 || !text.contains('.') {
-        if protocol >= 4 && text == "<locals>" {
-            return Err(local_attribute(&holder, &name)?);
-        }
-        return holder
-            .getattr(&name)
-            .map_err(|error| lookup_error(py, &holder, &name, protocol, error));
+    if protocol < 4 || !text.contains('.') && text != "<locals>" {
+        return match compat::optional_attribute(&holder, &name)? {
+            Some(found) => Ok(found),
+            None => Err(no_attribute(&holder, &name)?),
+        };
+    }
+    if text.split('.').any(|part| part == "<locals>") {
+        return Err(local_attribute(&holder, &name)?);
     }
     let mut found = holder.clone();
     for part in text.split('.') {
-        if part == "<locals>" {
-            return Err(local_attribute(&holder, &name)?);
-        }
-        found = match found.getattr_opt(part)? {
+        found = match compat::optional_attribute(&found, &PyString::new(py, part))? {
             Some(next) => next,
             None => return Err(no_attribute(&holder, &name)?),
         };
@@ -145,23 +144,6 @@ fn no_attribute(holder: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResu
         name.repr()?,
         holder.repr()?
     )))
-}
-
-/// The message C has for a missing attribute, where it has one of its own.
-fn lookup_error(
-    py: Python<'_>,
-    holder: &Bound<'_, PyAny>,
-    name: &Bound<'_, PyString>,
-    protocol: u8,
-    error: PyErr,
-) -> PyErr {
-    if protocol < 4 || !error.is_instance_of::<PyAttributeError>(py) {
-        return error;
-    }
-    match no_attribute(holder, name) {
-        Ok(own) => own,
-        Err(error) => error,
-    }
 }
 
 /// Module and name as Python 3 has them.

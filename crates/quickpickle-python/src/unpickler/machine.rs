@@ -3,7 +3,7 @@
 //! Consumes the format crate's reader, one method for each operation. Objects are built as the operations say; what runs
 //! other code (globals, calls, states) is in [`super::construct`] and [`super::global`].
 
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{
     PyByteArray, PyBytes, PyDict, PyFrozenSet, PyList, PyMemoryView, PySet, PyString, PyTuple,
@@ -448,11 +448,27 @@ impl<'py, 'a> Machine<'py, 'a> {
         Fail: From<S::Error>,
     {
         let mut line = source.line()?.to_vec();
+        if line.is_empty() {
+            return Err(Error::new(ErrorKind::Truncated, source.offset()).into());
+        }
         // As C does, which sees the line end there.
         if let Some(end) = line.iter().position(|&byte| byte == 0) {
             line.truncate(end);
         }
+        // Number parsers skip it, and show it in what they complain of, as they do for the reference.
+        line.push(b'\n');
         Ok(std::ffi::CString::new(line).unwrap_or_default())
+    }
+
+    /// The number in the line of GET or PUT.
+    fn index_of(&self, text: &std::ffi::CStr) -> Result<isize, Fail> {
+        let number = build::int_from_text(self.py, text, 10)?;
+        number.extract::<isize>().map_err(|_| {
+            PyErr::from(PyOverflowError::new_err(
+                "Python int too large to convert to C ssize_t",
+            ))
+            .into()
+        })
     }
 
     fn index_line<S: Feed>(&mut self, source: &mut S) -> Result<isize, Fail>
@@ -460,7 +476,7 @@ impl<'py, 'a> Machine<'py, 'a> {
         Fail: From<S::Error>,
     {
         let text = self.line_text(source)?;
-        Ok(build::int_from_text(self.py, &text, 10)?.extract::<isize>()?)
+        self.index_of(&text)
     }
 
     /// A Python 2 str, decoded as the caller of the load wants.
@@ -549,14 +565,14 @@ where
     fn int_text(&mut self, source: &mut S) -> Done {
         let text = self.line_text(source)?;
         match text.as_bytes() {
-            b"00" => {
+            b"00\n" => {
                 return self.push(
                     pyo3::types::PyBool::new(self.py, false)
                         .to_owned()
                         .into_any(),
                 );
             }
-            b"01" => {
+            b"01\n" => {
                 return self.push(
                     pyo3::types::PyBool::new(self.py, true)
                         .to_owned()
@@ -565,18 +581,24 @@ where
             }
             _ => {}
         }
-        let value = self.decimal(&text, 0)?;
+        let value = match octal(text.as_bytes()) {
+            Some(value) => value
+                .into_pyobject(self.py)
+                .map_err(PyErr::from)?
+                .into_any(),
+            None => self.decimal(&text).map_err(|_| {
+                PyErr::from(PyValueError::new_err("could not convert string to int"))
+            })?,
+        };
         self.push(value)
     }
 
     fn long_text(&mut self, source: &mut S) -> Done {
         let text = self.line_text(source)?;
-        let digits = text
-            .as_bytes()
-            .strip_suffix(b"L")
-            .unwrap_or(text.as_bytes())
-            .to_vec();
-        let value = self.decimal(&std::ffi::CString::new(digits).unwrap_or_default(), 0)?;
+        let value = match text.as_bytes().strip_suffix(b"L\n") {
+            Some(digits) => self.decimal(&std::ffi::CString::new(digits).unwrap_or_default())?,
+            None => self.decimal(&text)?,
+        };
         self.push(value)
     }
 
@@ -850,9 +872,7 @@ where
         let text = self.line_text(source)?;
         // The order of complaints is C's.
         self.top_one()?;
-        let index = build::int_from_text(self.py, &text, 10)?
-            .extract::<isize>()
-            .map_err(<Fail as From<PyErr>>::from)?;
+        let index = self.index_of(&text)?;
         match usize::try_from(index) {
             Ok(index) => self.remember(index),
             Err(_) => Err(PyErr::from(pyo3::exceptions::PyValueError::new_err(
@@ -885,7 +905,7 @@ where
 
     fn global(&mut self, source: &mut S) -> Done {
         self.at = source.offset();
-        let found = self.global_lines(source)?;
+        let found = self.global_lines(source, c"utf-8")?;
         self.push(found)
     }
 
@@ -948,7 +968,7 @@ where
     fn inst(&mut self, source: &mut S) -> Done {
         self.at = source.offset();
         let at = self.take_mark()?;
-        let class = self.global_lines(source)?;
+        let class = self.global_lines(source, c"ascii")?;
         let args = self.memory.stack.take_tuple(self.py, at)?;
         self.instantiate(class, args)
     }
@@ -973,4 +993,17 @@ where
         self.at = source.offset();
         self.make_instance_ex()
     }
+}
+
+/// An octal int as C writes it, with a leading zero: what the reference reads INT lines with knows it.
+fn octal(line: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(line).ok()?.trim_ascii();
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if !digits.starts_with('0')
+        || digits.len() < 2
+        || !digits.bytes().all(|digit| (b'0'..b'8').contains(&digit))
+    {
+        return None;
+    }
+    i64::from_str_radix(text, 8).ok()
 }
