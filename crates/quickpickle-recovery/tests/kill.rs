@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use quickpickle_recovery::{CodecId, Config, Durability, Entry, Wait};
+use quickpickle_recovery::{CodecId, Config, Durability, Entry, ErrorKind, Wait};
 use support::simulated::Random;
 
 const STORE: &str = "QUICKPICKLE_KILL_STORE";
@@ -189,6 +189,48 @@ fn kill_in_a_loop(engine: &str, rounds: u64) {
         "{engine}: {rounds} kills, {acknowledged} acknowledged calls, {torn} torn tails, {under_way} calls under way took effect"
     );
     assert!(acknowledged > rounds, "the writers hardly wrote");
+}
+
+/// Two masters on one directory, in two processes: the second is told, stands by, and takes over the moment the first is gone.
+#[test]
+fn a_second_master_waits_for_the_first_to_die() {
+    for engine in ["always", "none", "file_system"] {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, notes) = (
+            directory.path().join("store"),
+            directory.path().join("notes"),
+        );
+        File::create(&notes).unwrap();
+        let mut first = start(engine, &store, &notes, 1);
+        while notes.metadata().unwrap().len() < 5 {
+            assert!(
+                first.try_wait().unwrap().is_none(),
+                "{engine}: the first master gave up"
+            );
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let impatient = Config {
+            wait: Wait::No,
+            ..config(engine, &store)
+        };
+        assert_eq!(
+            impatient.open().unwrap_err().kind(),
+            ErrorKind::Locked,
+            "{engine}"
+        );
+        let standby = Config {
+            wait: Wait::Forever,
+            ..config(engine, &store)
+        };
+        let waiting = std::thread::spawn(move || standby.open().unwrap());
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!waiting.is_finished(), "{engine}: the standby did not wait");
+        first.kill().unwrap();
+        first.wait().unwrap();
+        let second = waiting.join().unwrap();
+        second.persist("second", b"master").unwrap();
+        assert!(second.verify().unwrap().is_sound(), "{engine}");
+    }
 }
 
 fn apply(model: &mut BTreeMap<String, Vec<u8>>, call: &Call) {

@@ -222,6 +222,16 @@ mod tests {
         }
     }
 
+    /// What format 1 has written stays readable: these bytes are on servers.
+    #[test]
+    fn nodes_of_format_1_keep_their_bytes() {
+        let entry = b"QPZEh\xbb\x88>\x01\x00\x04\x00\x05\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00c\x03\xe0\xe1\x00\x00\x00\x00\x00\x00\x00\x00app_1value";
+        assert_eq!(encode("app_1", CodecId::KRYO, b"value", 5, 0), entry);
+        let root = b"QPRNODES\x01\x00\x00\x00\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07\x07;Y\x85s";
+        assert_eq!(encode_root([7; 16]), *root);
+        assert_eq!(decode_root(root), Ok([7; 16]));
+    }
+
     #[test]
     fn chunks_must_be_all_there_and_unchanged() {
         let value = vec![7; CHUNK + 10];
