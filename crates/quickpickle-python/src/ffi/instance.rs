@@ -136,6 +136,20 @@ fn same(one: Option<usize>, other: Option<usize>) -> bool {
 }
 
 impl<'q> Obj<'q> {
+    /// The last part of the name of an object that is a type; empty for anything else.
+    pub(crate) fn type_name(self, _q: Quiet<'q>) -> &'q [u8] {
+        // SAFETY: checked to be a type, whose name ends with a zero byte and lives as long as the type.
+        unsafe {
+            if ffi::PyType_Check(self.as_ptr()) == 0 {
+                return &[];
+            }
+            let name =
+                std::ffi::CStr::from_ptr((*self.as_ptr().cast::<ffi::PyTypeObject>()).tp_name)
+                    .to_bytes();
+            name.rsplit(|&byte| byte == b'.').next().unwrap_or(name)
+        }
+    }
+
     /// Where instances of an object that is a type keep their attributes.
     pub(crate) fn as_type_place(self) -> Place {
         // SAFETY: checked to be a type.

@@ -8,7 +8,8 @@ use pyo3::types::{
 };
 use quickpickle_format::opcode::byte;
 
-use crate::ffi::compat;
+use crate::ffi::object::{Anchor, quiet};
+use crate::ffi::{build, compat};
 use crate::python_types::{library, pickling_error};
 
 use super::engine::{Engine, Settings};
@@ -18,7 +19,9 @@ impl Engine {
     /// Saves an object that is no leaf and no container the walk knows.
     pub(super) fn reduce(&mut self, obj: Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
         let py = obj.py();
-        if let Some(value) = reduce_builtin(&obj, settings.protocol)? {
+        if settings.protocol < 5
+            && let Some(value) = reduce_builtin(&obj, settings.protocol)?
+        {
             return self.plan_reduce(&value, Some(&obj), settings);
         }
         if obj.is_exact_instance_of::<PyByteArray>() || compat::is_pickle_buffer(&obj) {
@@ -61,9 +64,12 @@ impl Engine {
             return self.save_global(&obj, None, settings);
         }
         // Types built into the interpreter reduce themselves without running other code.
-        if compat::is_heap_type(&class) {
-            self.exposed();
+        if !compat::is_heap_type(&class) {
+            let protocol = build::int(py, settings.protocol.into())?;
+            let value = obj.call_method1(intern!(py, "__reduce_ex__"), (protocol,))?;
+            return self.reduced(&value, &obj, settings);
         }
+        self.exposed();
         let value = match compat::optional_attribute(&obj, intern!(py, "__reduce_ex__"))? {
             Some(reducer) => reducer.call1((settings.protocol,))?,
             None => match compat::optional_attribute(&obj, intern!(py, "__reduce__"))? {
@@ -91,6 +97,9 @@ impl Engine {
         if let Ok(name) = value.cast::<PyString>() {
             return self.save_global(obj, Some(name), settings);
         }
+        if self.reduced_simply(value, obj) {
+            return Ok(());
+        }
         match value.cast::<PyTuple>() {
             Ok(value) => self.plan_reduce(value, Some(obj), settings),
             Err(_) => Err(pickling_error(
@@ -98,6 +107,20 @@ impl Engine {
                 "__reduce__ must return a string or tuple",
             )),
         }
+    }
+
+    /// Writes at once what most reducers answer: a class that has been written before, and a few arguments that hold no
+    /// other objects. False, and nothing is written, where it is more than that.
+    fn reduced_simply(&mut self, value: &Bound<'_, PyAny>, obj: &Bound<'_, PyAny>) -> bool {
+        let Ok(value) = value.cast_exact::<PyTuple>() else {
+            return false;
+        };
+        if self.asks_persistent_id || value.len() != 2 {
+            return false;
+        }
+        let py = value.py();
+        let (value, obj) = (Anchor::of(value.as_any()), Anchor::of(obj));
+        quiet(py, |q| self.write_simple(q, value.obj(q), obj.obj(q)))
     }
 
     /// Plans to save what a reducer answered. `obj` is remembered once it is built; without it nothing is.

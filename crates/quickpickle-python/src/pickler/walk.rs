@@ -1068,6 +1068,94 @@ impl Engine {
         Progress::Done
     }
 
+    /// Writes `obj` as the call that `value`, a pair of class and arguments, says; false, and nothing is written, where
+    /// that takes more than leaves and a class that has been written.
+    ///
+    /// The pair and the tuple of arguments have been made for the purpose and are dropped after: what only they hold can
+    /// never be met again, and only uses up its number.
+    pub(super) fn write_simple<'q>(&mut self, q: Quiet<'q>, value: Obj<'q>, obj: Obj<'q>) -> bool {
+        let Kind::Tuple(pair) = classify(value) else {
+            return false;
+        };
+        let (Some(class), Some(args)) = (pair.get(0), pair.get(1)) else {
+            return false;
+        };
+        let (Kind::Type, Kind::Tuple(items)) = (classify(class), classify(args)) else {
+            return false;
+        };
+        let len = items.len();
+        let Some(number) = self.memo.get(class) else {
+            return false;
+        };
+        if !(1..=3).contains(&len) || self.out.protocol() < 3 || !self.out.has_frame_room(1024) {
+            return false;
+        }
+        let is_leaf = |item: Obj<'q>| match classify(item) {
+            Kind::Str(text) => text.utf8(q).is_some_and(|utf8| utf8.len() < 256),
+            Kind::Bytes(bytes) => bytes.as_slice(q).len() < 256,
+            Kind::Int(int) => int
+                .small()
+                .is_some_and(|value| i32::try_from(value).is_ok()),
+            Kind::Float(_) | Kind::None | Kind::Bool(_) => true,
+            _ => false,
+        };
+        if !args.is_sole()
+            || !(0..len).all(|at| items.get(at).is_some_and(is_leaf))
+            || self.names_a_constructor(q, class)
+        {
+            return false;
+        }
+        self.out.get(number);
+        for at in 0..len {
+            let Some(item) = items.get(at) else { break };
+            let open = std::mem::take(&mut self.open);
+            if item.is_sole() {
+                self.leaf_once(q, item);
+            } else {
+                self.open = open + 1;
+                self.leaf(q, item, &classify(item));
+            }
+            self.open = open;
+        }
+        self.out
+            .opcode([byte::TUPLE1, byte::TUPLE2, byte::TUPLE3][len - 1]);
+        self.skip();
+        self.out.opcode(byte::REDUCE);
+        self.remember(obj, false);
+        true
+    }
+
+    /// Writes a leaf that is dropped right after.
+    fn leaf_once<'q>(&mut self, q: Quiet<'q>, item: Obj<'q>) {
+        match classify(item) {
+            Kind::Str(text) => {
+                if let Some(utf8) = text.utf8(q) {
+                    if self.out.protocol() >= 4 {
+                        self.out.short_unicode(utf8);
+                    } else {
+                        let _ = self.out.unicode_header(utf8.len());
+                        self.out.raw(utf8);
+                    }
+                    self.skip();
+                }
+            }
+            Kind::Bytes(bytes) => {
+                let bytes = bytes.as_slice(q);
+                let _ = self.out.bytes_header(bytes.len());
+                self.out.raw(bytes);
+                self.skip();
+            }
+            kind => {
+                self.leaf(q, item, &kind);
+            }
+        }
+    }
+
+    /// Whether the class is called like one of copyreg's constructors, which mean something else.
+    fn names_a_constructor<'q>(&mut self, q: Quiet<'q>, class: Obj<'q>) -> bool {
+        class.type_name(q).starts_with(b"__newobj")
+    }
+
     /// Goes on with a plan.
     fn follow<'q>(&mut self, q: Quiet<'q>, mut plan: Box<Plan>) -> Progress<'q> {
         while let Some(step) = plan.steps.get_mut(plan.at) {
