@@ -78,3 +78,8 @@ def little_memory(spare: int = 1 << 30) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def as_reference(text: Any) -> str:
+    """Return a message with the extension module's own name made the reference's; nothing else may differ."""
+    return re.sub(r"\bquickpickle(\._native)?\.(?=[A-Z])", "_pickle.", str(text))

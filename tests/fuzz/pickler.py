@@ -56,7 +56,10 @@ class Builder:
 
     def add(self, container: Any, item: Any) -> None:
         """Put something into a container after it was made, which is how cycles come about."""
-        if isinstance(container, list):
+        if isinstance(container, (s.ListChild, s.DictChild)):
+            # Protocols 0 and 1 copy a subclass's items into its reduce value: a cycle through those never ends.
+            container.own = item
+        elif isinstance(container, list):
             container.append(item)
         elif isinstance(container, dict):
             container[self.rng.choice("abcdef")] = item

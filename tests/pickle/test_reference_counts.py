@@ -19,7 +19,7 @@ import pytest
 
 from tests import samples as s
 from tests.equality import assert_same_graph
-from tests.outcomes import outcome
+from tests.outcomes import as_reference, outcome
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 REGISTRY: dict[str, Any] = {}
@@ -281,7 +281,7 @@ def test_dicts_that_look_like_state(ours: ModuleType, name: str, from_file: bool
         return module.load(io.BytesIO(data)) if from_file else module.loads(data)
 
     def named(result: Any) -> Any:
-        return str(result).replace("quickpickle._native", "_pickle")
+        return as_reference(result)
 
     s.Plain.built_here = 0  # type: ignore[attr-defined]
     mine = outcome(load, ours)

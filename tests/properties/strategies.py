@@ -157,7 +157,12 @@ def graphs(draw: st.DrawFn) -> Any:
     for made in late:
         for i in range(draw(st.integers(0, 3))):
             other = draw(st.sampled_from(nodes + leaves))
-            if isinstance(made, (list, collections.deque)):
+            if isinstance(made, (s.ListChild, s.DictChild)):
+                # Protocols 0 and 1 copy a subclass's items into its reduce value: a cycle through those never ends.
+                made.own = other
+                leaf = draw(st.sampled_from(leaves)) if leaves else None
+                made.append(leaf) if isinstance(made, list) else made.update(k=leaf)
+            elif isinstance(made, (list, collections.deque)):
                 made.append(other)
             elif isinstance(made, dict):
                 made[draw(st.sampled_from(["k", "l", 1, (1, 2)]))] = other

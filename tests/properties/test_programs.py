@@ -17,7 +17,7 @@ import pytest
 from tests import corpus, programs
 from tests.conftest import LONG
 from tests.equality import Difference, assert_same_graph
-from tests.outcomes import Raised, Returned, little_memory, outcome
+from tests.outcomes import Raised, Returned, as_reference, little_memory, outcome
 
 ROUNDS = 400_000 if LONG else 12_000
 
@@ -55,7 +55,7 @@ def compare(ours: ModuleType, data: bytes) -> str | None:
         return None
     if type(mine) is not type(theirs):
         return f"ours {str(mine)[:200]}, C {str(theirs)[:200]}"
-    a, b = (str(x).replace("quickpickle._native", "_pickle") for x in (mine, theirs))
+    a, b = (as_reference(x) for x in (mine, theirs))
     return None if a == b else f"ours {a[:200]}, C {b[:200]}"
 
 
