@@ -7,7 +7,7 @@
 
 use std::hash::BuildHasher;
 
-use hashbrown::DefaultHashBuilder;
+use foldhash::fast::RandomState;
 
 use super::index::Location;
 
@@ -27,7 +27,7 @@ pub(crate) struct NameTable {
     text: String,
     /// Bytes of `text` that belong to no name any more.
     dead_text: usize,
-    hasher: DefaultHashBuilder,
+    hasher: RandomState,
 }
 
 /// What the hash table holds: enough of the hash to grow without looking at the names and to tell nearly all others apart, and the slot.
