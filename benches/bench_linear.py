@@ -64,9 +64,7 @@ def run(implementation: str, n: int) -> dict[str, Any]:
 
 def per_record(result: dict[str, Any], who: str, direction: str) -> list[tuple[int, float]]:
     """Return (records, nanoseconds a record at the minimum) for each size."""
-    return [
-        (size["records"], min(size[who][f"{direction}_ns"]) / size["records"]) for size in result["sizes"]
-    ]
+    return [(size["records"], min(size[who][f"{direction}_ns"]) / size["records"]) for size in result["sizes"]]
 
 
 def table(result: dict[str, Any]) -> str:

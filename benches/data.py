@@ -149,7 +149,9 @@ WORKLOADS = [
     Workload("1024 ints", "builtin", "atoms only: the inner loop", lambda: list(range(N))),
     Workload("1024 floats", "builtin", "atoms only, allocation bound to load", lambda: [i / 7 for i in range(N)]),
     Workload("1024 strs", "builtin", "memo writes and UTF-8", lambda: [f"s{i}" for i in range(N)]),
-    Workload("1024 tuples", "builtin", "a batch of pairs, as Spark ships them", lambda: [(i % 100, i) for i in range(N)]),
+    Workload(
+        "1024 tuples", "builtin", "a batch of pairs, as Spark ships them", lambda: [(i % 100, i) for i in range(N)]
+    ),
     Workload(
         "1024 dicts",
         "builtin",
@@ -167,7 +169,9 @@ WORKLOADS = [
     ),
     Workload("nested records", "builtin", "memory bound: a large memo, the collector", nested_records, file=True),
     Workload("pyperformance pickle", "pyperformance", "pyperformance's pickle and unpickle", pyperformance_pickle),
-    Workload("pyperformance list", "pyperformance", "pyperformance's pickle_list and unpickle_list", pyperformance_list),
+    Workload(
+        "pyperformance list", "pyperformance", "pyperformance's pickle_list and unpickle_list", pyperformance_list
+    ),
     Workload("pyperformance dict", "pyperformance", "pyperformance's pickle_dict", pyperformance_dict),
     Workload("64 MiB bytes", "buffers", "how often a large buffer is copied", lambda: bytes(64 * MIB), file=True),
     Workload("8 MiB array", "buffers", "numpy in band", array),

@@ -116,7 +116,9 @@ def losses(result: Row) -> list[str]:
             found.append(f"- short of its target: {name}: {ratio(row):.2f} {verdict(row)}")
         # Pages and pools make small differences meaningless; 2% and 256 KiB on top are noise.
         if "ours_peak" in row and row["ours_peak"] > 1.02 * row["reference_peak"] + (1 << 18):
-            found.append(f"- more memory: {name}: {row['ours_peak'] / 1e6:.2f} MB, C {row['reference_peak'] / 1e6:.2f} MB")
+            found.append(
+                f"- more memory: {name}: {row['ours_peak'] / 1e6:.2f} MB, C {row['reference_peak'] / 1e6:.2f} MB"
+            )
     return ["Where we lose:", *(found or ["- nowhere in this run"])]
 
 

@@ -106,13 +106,45 @@ def _opcodes() -> dict[str, list[bytes]]:
             *("NEWOBJ_EX", "STACK_GLOBAL", "MEMOIZE", "BINPERSID", "NEXT_BUFFER", "READONLY_BUFFER"),
         )
     }
-    lines = (b"", b"\n", b"0\n", b"1\n", b"-1\n", b"x\n", b"1", b" 7 \n", b"99\n", b"1L\n", b"\xff\n", b"1_0\n", b"00\n")
+    lines = (
+        b"",
+        b"\n",
+        b"0\n",
+        b"1\n",
+        b"-1\n",
+        b"x\n",
+        b"1",
+        b" 7 \n",
+        b"99\n",
+        b"1L\n",
+        b"\xff\n",
+        b"1_0\n",
+        b"00\n",
+    )
     texts = (
         *(b"'a'\n", b'"b"\n', b"a\n", b"'\n", b"''\n", b"'a\"\n", b"'\\x41'\n", b"'\\'\n", b"'\\q'\n", b" 'a' \n"),
-        *(b"'\xe9'\n", b"\\u0041\n", b"\\uZZ\n", b"\xe9\n", b"'a\\n'\n", b"'\\u0041'\n", b"'\\N{DASH}'\n", b"'\\400'\n"),
+        *(
+            b"'\xe9'\n",
+            b"\\u0041\n",
+            b"\\uZZ\n",
+            b"\xe9\n",
+            b"'a\\n'\n",
+            b"'\\u0041'\n",
+            b"'\\N{DASH}'\n",
+            b"'\\400'\n",
+        ),
     )
     counted = {
-        "SHORT": [b"\x00", b"\x02ab", b"\x05ab", b"\x02\xc3\xa9", b"\x02\xff\xfe", b"\x03\xed\xa0\x80", b"\x03\xed\xa0", b""],
+        "SHORT": [
+            b"\x00",
+            b"\x02ab",
+            b"\x05ab",
+            b"\x02\xc3\xa9",
+            b"\x02\xff\xfe",
+            b"\x03\xed\xa0\x80",
+            b"\x03\xed\xa0",
+            b"",
+        ],
         "FOUR": [le4(0), le4(2) + b"ab", le4(5) + b"ab", le4(2) + b"\xff\xfe", le4(2**31), le4(2**32 - 1), b"\x01"],
         "EIGHT": [le8(0), le8(2) + b"ab", le8(5) + b"ab", le8(2) + b"\xff\xfe", le8(2**63), le8(2**64 - 1), b"\x01"],
     }
@@ -145,8 +177,18 @@ def _opcodes() -> dict[str, list[bytes]]:
     table["EXT4"] = [b"\x84" + le4(0), b"\x84" + le4(77), b"\x84" + le4(2**31), b"\x84\x00"]
     table["PROTO"] = [b"\x80" + bytes([p]) for p in (0, 2, 4, 5, 6, 255)] + [b"\x80"]
     table["FRAME"] = [b"\x95" + le8(n) for n in (0, 1, 2, 3, 2**20, 2**63, 2**64 - 1)] + [b"\x95\x01"]
-    names = (b"tests.samples\nPoint\n", b"tests.samples\nnope\n", b"no_such\nx\n", b"\n\n", b"a\n", b"tests.samples\nfunction\n",
-             b"tests.samples\nOuter.Inner\n", b"__builtin__\nlist\n", b"\xff\nx\n", b"builtins\nexec\n")
+    names = (
+        b"tests.samples\nPoint\n",
+        b"tests.samples\nnope\n",
+        b"no_such\nx\n",
+        b"\n\n",
+        b"a\n",
+        b"tests.samples\nfunction\n",
+        b"tests.samples\nOuter.Inner\n",
+        b"__builtin__\nlist\n",
+        b"\xff\nx\n",
+        b"builtins\nexec\n",
+    )
     table["GLOBAL"] = [b"c" + n for n in names]
     table["INST"] = [b"i" + n for n in names]
     known = {code for codes in table.values() for code in (c[:1] for c in codes)}

@@ -107,11 +107,14 @@ def _exceptions() -> Iterator[tuple[str, Any]]:
     yield "oserror", OSError(2, "No such file", "name")
     yield "oserror two names", OSError(2, "No such file", "name", None, "other")
     yield "file not found", FileNotFoundError(2, "No such file", "name")
-    yield "unicode errors", [
-        UnicodeDecodeError("ascii", b"\xff", 0, 1, "why"),
-        UnicodeEncodeError("ascii", "\xff", 0, 1, "why"),
-        UnicodeTranslateError("\xff", 0, 1, "why"),
-    ]
+    yield (
+        "unicode errors",
+        [
+            UnicodeDecodeError("ascii", b"\xff", 0, 1, "why"),
+            UnicodeEncodeError("ascii", "\xff", 0, 1, "why"),
+            UnicodeTranslateError("\xff", 0, 1, "why"),
+        ],
+    )
     yield "syntax error", SyntaxError("bad", ("f.py", 1, 2, "text"))
     yield "import error", ImportError("no", name="m", path="p")
     yield "app error", s.AppError("a", 1)

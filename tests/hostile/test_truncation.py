@@ -48,7 +48,21 @@ def test_prefixes(ours: ModuleType, group: str, protocol: int) -> None:
 
 
 def test_every_prefix_of_one_of_everything(ours: ModuleType) -> None:
-    value = [None, True, -5, 300, 70_000, 2**40, 1.5, "s\xe9", b"b", bytearray(b"c"), (1, 2), {"k": {1}}, frozenset([3])]
+    value = [
+        None,
+        True,
+        -5,
+        300,
+        70_000,
+        2**40,
+        1.5,
+        "s\xe9",
+        b"b",
+        bytearray(b"c"),
+        (1, 2),
+        {"k": {1}},
+        frozenset([3]),
+    ]
     for protocol in PROTOCOLS:
         data = pickle.dumps([value, value, pickle.PickleBuffer(b"x")] if protocol == 5 else [value, value], protocol)
         assert ours.loads(data)[0] == value
@@ -62,8 +76,17 @@ def test_every_prefix_of_one_of_everything(ours: ModuleType) -> None:
 @pytest.mark.beyond_reference
 def test_prefixes_of_bad_literals_too(ours: ModuleType) -> None:
     """A text literal cut in the middle is a truncation, not a number."""
-    for data in (b"I12345\n.", b"L12345L\n.", b"F1.25\n.", b"S'text'\n.", b"Vtext\n.", b"cbuiltins\nlist\n.", b"Pid\n.",
-                 b"(ibuiltins\nlist\n.", b"Np12\ng12\n."):
+    for data in (
+        b"I12345\n.",
+        b"L12345L\n.",
+        b"F1.25\n.",
+        b"S'text'\n.",
+        b"Vtext\n.",
+        b"cbuiltins\nlist\n.",
+        b"Pid\n.",
+        b"(ibuiltins\nlist\n.",
+        b"Np12\ng12\n.",
+    ):
         for n in range(len(data) - 1):
             with pytest.raises((pickle.UnpicklingError, EOFError)):
                 ours.loads(data[:n])

@@ -108,7 +108,9 @@ def test_user_code_may_change_the_collector(ours: ModuleType) -> None:
     for turn, wanted in ((gc.disable, False), (gc.enable, True)):
         for before in (gc.enable, gc.disable):
             before()
-            stream = b"](" + data()[2:-1].replace(b"\x95", b"\x95", 1) + b"cgc\n" + turn.__name__.encode() + b"\n)R" + b"e."
+            stream = (
+                b"](" + data()[2:-1].replace(b"\x95", b"\x95", 1) + b"cgc\n" + turn.__name__.encode() + b"\n)R" + b"e."
+            )
             stream = pickle.dumps(LARGE, 2)[:-1] + b"cgc\n" + turn.__name__.encode() + b"\n)R0."
             ours.loads(stream)
             assert gc.isenabled() is wanted

@@ -121,8 +121,12 @@ def work():
     del s.Passing
 """,
 }
-ROUNDS_OF = {"deep": ROUNDS // 10, "dump errors": ROUNDS // 3, "load errors": ROUNDS // 5,
-             "classes that come and go": ROUNDS // 10}
+ROUNDS_OF = {
+    "deep": ROUNDS // 10,
+    "dump errors": ROUNDS // 3,
+    "load errors": ROUNDS // 5,
+    "classes that come and go": ROUNDS // 10,
+}
 
 COUNT = """
 import gc

@@ -114,7 +114,7 @@ class RaisingBool:
 LOCAL_CLASS = type("Local", (), {"__qualname__": "somewhere.<locals>.Local", "__module__": __name__})
 
 dumping("lambda", lambda: lambda: None)
-dumping("nested function", lambda: (lambda: (lambda: None))())
+dumping("nested function", lambda: (lambda: lambda: None)())
 dumping("local class", lambda: LOCAL_CLASS)
 dumping("instance of local class", lambda: LOCAL_CLASS())
 dumping("generator", lambda: s.numbers(3))

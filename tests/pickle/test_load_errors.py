@@ -110,7 +110,9 @@ MISUSES: dict[str, Any] = {
     "read int": lambda m: m.load(_Stream(read=lambda n: 5, readline=lambda: b"")),
     "read too short": lambda m: m.load(_Stream(read=_one_byte_at_a_time(b"J\x01"), readline=lambda: b"")),
     "read too much": lambda m: m.load(_Stream(read=_chunks(b"N.........", b""), readline=lambda: b"")),
-    "read bytearray": lambda m: m.load(_Stream(read=_chunks(bytearray(b"N"), bytearray(b"."), b""), readline=lambda: b"")),
+    "read bytearray": lambda m: m.load(
+        _Stream(read=_chunks(bytearray(b"N"), bytearray(b"."), b""), readline=lambda: b"")
+    ),
     "readline text": lambda m: m.load(_Stream(read=io.BytesIO(b"I").read, readline=lambda: "1\n")),
     "readline no newline": lambda m: m.load(_Stream(read=io.BytesIO(b"I").read, readline=lambda: b"1")),
     "readinto wrong": lambda m: m.load(

@@ -84,7 +84,11 @@ def test_objects_reached_through_weak_references(ours: ModuleType, protocol: int
     def make() -> Any:
         first = s.Node("first")
         link = weakref.ref(first)
-        return [first, [s.Calling(lambda: (s.function, (link(), [1])))], {"again": s.Calling(lambda: (s.function, (link(),)))}]
+        return [
+            first,
+            [s.Calling(lambda: (s.function, (link(), [1])))],
+            {"again": s.Calling(lambda: (s.function, (link(),)))},
+        ]
 
     mine, theirs = both(ours, make, protocol)
     assert mine == theirs

@@ -116,9 +116,11 @@ def _containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 trees = st.recursive(atoms | library, _containers, max_leaves=25)
 simple_trees = st.recursive(
     st.none() | st.booleans() | integers | st.floats() | text | binary,
-    lambda inner: st.lists(inner, max_size=8)
-    | st.lists(inner, max_size=5).map(tuple)
-    | st.dictionaries(text | integers, inner, max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=8)
+        | st.lists(inner, max_size=5).map(tuple)
+        | st.dictionaries(text | integers, inner, max_size=6)
+    ),
     max_leaves=40,
 )
 
@@ -128,7 +130,9 @@ def graphs(draw: st.DrawFn) -> Any:
     """Draw a graph: nodes of several kinds that hold each other, with cycles and sharing at random."""
     kinds = draw(
         st.lists(
-            st.sampled_from(["list", "dict", "plain", "point", "tuple", "tuple4", "listchild", "dictchild", "slots", "deque"]),
+            st.sampled_from(
+                ["list", "dict", "plain", "point", "tuple", "tuple4", "listchild", "dictchild", "slots", "deque"]
+            ),
             min_size=1,
             max_size=10,
         )

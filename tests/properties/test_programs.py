@@ -130,7 +130,9 @@ def test_the_comparison_can_fail(ours: ModuleType) -> None:
         class Unpickler(pickle.Unpickler):
             def load(self) -> Any:
                 value = super().load()
-                return float(value) if type(value) is int else [list(x) for x in value] if type(value) is list else value
+                return (
+                    float(value) if type(value) is int else [list(x) for x in value] if type(value) is list else value
+                )
 
     assert compare(Wrong, b"K\x05.") is not None  # type: ignore[arg-type]
     assert compare(Wrong, b"](]q\x00h\x00e.") is not None  # type: ignore[arg-type]
