@@ -88,7 +88,7 @@ fn variables_are_read_and_ours_win_over_the_java_options() {
         ),
         ("QUICKPICKLE_RECOVERY_DIRECTORY", "/b"),
         ("QUICKPICKLE_RECOVERY_STRICT", "1"),
-        ("HOME", "/root"),
+        ("HOME", "/home/somebody"),
     ];
     let config =
         Config::from_vars(vars.map(|(key, value)| (key.to_owned(), value.to_owned()))).unwrap();
