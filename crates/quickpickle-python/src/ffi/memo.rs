@@ -212,13 +212,14 @@ impl Memo {
             .iter()
             .filter(|slot| slot.generation == self.generation);
         let live = live.take(if self.used == 0 { 0 } else { usize::MAX });
-        // SAFETY: all entries are settled, so the objects are alive.
-        live.map(|slot| {
-            (slot.number as usize, unsafe {
-                Bound::from_borrowed_ptr(py, slot.address as *mut ffi::PyObject)
-            })
-        })
-        .collect()
+        let mut entries = Vec::new();
+        for slot in live {
+            // SAFETY: all entries are settled, so the objects are alive.
+            let object =
+                unsafe { Bound::from_borrowed_ptr(py, slot.address as *mut ffi::PyObject) };
+            entries.push((slot.number as usize, object));
+        }
+        entries
     }
 
     /// Remembers `object` under a number of the caller's choice; the memo holds a reference. Settles first.

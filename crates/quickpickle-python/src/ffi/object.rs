@@ -61,8 +61,9 @@ impl<'q> Obj<'q> {
     pub(super) unsafe fn from_raw(ptr: *mut ffi::PyObject) -> Self {
         debug_assert!(!ptr.is_null());
         // SAFETY: the caller's promise.
+        let ptr = unsafe { NonNull::new_unchecked(ptr) };
         Obj {
-            ptr: unsafe { NonNull::new_unchecked(ptr) },
+            ptr,
             section: PhantomData,
         }
     }

@@ -44,13 +44,12 @@ impl Slots {
     /// The object in a slot, if it holds one.
     #[inline(always)]
     pub(crate) fn object<'py>(&self, py: Python<'py>, number: usize) -> Option<Bound<'py, PyAny>> {
-        match self.words.get(number) {
-            // SAFETY: an untagged word other than 0 is a reference that the slot owns.
-            Some(&word) if word & TAG == OBJECT && word != 0 => {
-                Some(unsafe { Bound::from_borrowed_ptr(py, word as *mut ffi::PyObject) })
-            }
-            _ => None,
+        let word = *self.words.get(number)?;
+        if word & TAG != OBJECT || word == 0 {
+            return None;
         }
+        // SAFETY: an untagged word other than 0 is a reference that the slot owns.
+        Some(unsafe { Bound::from_borrowed_ptr(py, word as *mut ffi::PyObject) })
     }
 
     /// What a slot holds that has no object.

@@ -70,6 +70,10 @@ pub(crate) struct Engine {
     /// Whether `next` is not to be asked for its persistent id.
     pub(super) has_no_persistent_id: bool,
     /// Plans worked off, to be dropped outside of the walk.
+    #[expect(
+        clippy::vec_box,
+        reason = "the boxes exist already; they are only collected"
+    )]
     pub(super) spent: Vec<Box<Plan>>,
     /// Objects to be dropped outside of the walk.
     pub(super) spent_objects: Vec<Py<PyAny>>,

@@ -64,10 +64,9 @@ impl<'py> Machine<'py, '_> {
             return Ok(found);
         }
         let Some(pair) = library.inverted_registry.bind(py).get_item(code)? else {
-            return Err(PyErr::from(PyValueError::new_err(format!(
-                "unregistered extension code {code}"
-            )))
-            .into());
+            return Err(
+                PyValueError::new_err(format!("unregistered extension code {code}")).into(),
+            );
         };
         let pair = pair
             .cast::<PyTuple>()
@@ -82,7 +81,7 @@ impl<'py> Machine<'py, '_> {
             });
         let Some((module, name)) = pair else {
             let message = format!("_inverted_registry[{code}] isn't a 2-tuple of strings");
-            return Err(PyErr::from(PyValueError::new_err(message)).into());
+            return Err(PyValueError::new_err(message).into());
         };
         let found = self.find_class(&module, &name)?;
         if is_shared {

@@ -464,10 +464,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     fn index_of(&self, text: &std::ffi::CStr) -> Result<isize, Fail> {
         let number = build::int_from_text(self.py, text, 10)?;
         number.extract::<isize>().map_err(|_| {
-            PyErr::from(PyOverflowError::new_err(
-                "Python int too large to convert to C ssize_t",
-            ))
-            .into()
+            PyOverflowError::new_err("Python int too large to convert to C ssize_t").into()
         })
     }
 
@@ -501,7 +498,7 @@ impl<'py, 'a> Machine<'py, 'a> {
             Opcode::BinBytes8 => format!("BINBYTES exceeds system's maximum size of {limit} bytes"),
             _ => format!("BINUNICODE exceeds system's maximum size of {limit} bytes"),
         };
-        PyErr::from(PyOverflowError::new_err(message)).into()
+        PyOverflowError::new_err(message).into()
     }
 
     /// A length that fits an object.
@@ -586,9 +583,9 @@ where
                 .into_pyobject(self.py)
                 .map_err(PyErr::from)?
                 .into_any(),
-            None => self.decimal(&text).map_err(|_| {
-                PyErr::from(PyValueError::new_err("could not convert string to int"))
-            })?,
+            None => self
+                .decimal(&text)
+                .map_err(|_| PyValueError::new_err("could not convert string to int"))?,
         };
         self.push(value)
     }
@@ -875,10 +872,7 @@ where
         let index = self.index_of(&text)?;
         match usize::try_from(index) {
             Ok(index) => self.remember(index),
-            Err(_) => Err(PyErr::from(pyo3::exceptions::PyValueError::new_err(
-                "negative PUT argument",
-            ))
-            .into()),
+            Err(_) => Err(pyo3::exceptions::PyValueError::new_err("negative PUT argument").into()),
         }
     }
 

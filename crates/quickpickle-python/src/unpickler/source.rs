@@ -435,7 +435,7 @@ impl Feed for FileSource<'_> {
             .cast_into_exact::<PyBytes>()
         else {
             let message = "read() from the underlying stream did not return bytes";
-            return Err(PyErr::from(PyValueError::new_err(message)).into());
+            return Err(PyValueError::new_err(message).into());
         };
         if data.as_bytes().len() == len {
             self.before += len as u64;
