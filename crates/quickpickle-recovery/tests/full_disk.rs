@@ -2,6 +2,8 @@
 //!
 //! Needs the right to mount; where that is refused the tests say so and pass.
 
+mod support;
+
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,14 +33,14 @@ impl RamDisk {
         match mounted {
             Ok(output) if output.status.success() => Some(Self(directory, alone)),
             Ok(output) => {
-                println!(
-                    "SKIPPED: cannot mount a RAM disk: {}",
+                support::skipped(&format!(
+                    "cannot mount a RAM disk: {}",
                     String::from_utf8_lossy(&output.stderr).trim()
-                );
+                ));
                 None
             }
             Err(error) => {
-                println!("SKIPPED: cannot run mount: {error}");
+                support::skipped(&format!("cannot run mount: {error}"));
                 None
             }
         }

@@ -22,7 +22,9 @@ impl Server {
     /// Starts one, or says why not.
     pub(crate) fn start() -> Option<Self> {
         if !Path::new(JAR).exists() {
-            println!("SKIPPED: {JAR} is not there; install Debian's package zookeeper");
+            super::skipped(&format!(
+                "{JAR} is not there; install Debian's package zookeeper"
+            ));
             return None;
         }
         if !Command::new("java")
@@ -30,7 +32,7 @@ impl Server {
             .output()
             .is_ok_and(|output| output.status.success())
         {
-            println!("SKIPPED: there is no java to run ZooKeeper with");
+            super::skipped("there is no java to run ZooKeeper with");
             return None;
         }
         let directory = tempfile::tempdir().unwrap();
