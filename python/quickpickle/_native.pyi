@@ -5,6 +5,7 @@ keeps the two equal. The names and their arguments are those of the standard lib
 where the format is described.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pickle import PickleBuffer
 from typing import Any, Protocol, TypeAlias, final, type_check_only
@@ -20,8 +21,6 @@ __all__ = [
     "Unpickler",
     "UnpicklerMemo",
     "__version__",
-    "_no_persistent_id",
-    "_no_persistent_load",
     "dump",
     "dumps",
     "load",
@@ -139,8 +138,12 @@ class Pickler:
     """True for protocols above 0."""
     fast: bool
     """No memo: smaller output, but sharing is lost and cycles never end. Deprecated."""
-    persistent_id: Callable[[Any], Any]
-    """A subclass's method, or set on the pickler: what to write in an object's place, or None."""
+    if sys.version_info >= (3, 13):
+        def persistent_id(self, obj: Any, /) -> Any:
+            """What to write in an object's place, or None for the object itself: for subclasses to override."""
+    else:
+        persistent_id: Callable[[Any], Any]
+        """A subclass's method, or set on the pickler: what to write in an object's place, or None."""
     dispatch_table: Mapping[type, Callable[[Any], _Reduced]]
     """This pickler's own reducers, in the place of ``copyreg.dispatch_table``."""
 
@@ -183,8 +186,12 @@ class Unpickler:
     ``persistent_load(pid)``, the other half of ``Pickler.persistent_id``.
     """
 
-    persistent_load: Callable[[Any], Any]
-    """A subclass's method, or set on the unpickler: the object that ``persistent_id`` named."""
+    if sys.version_info >= (3, 13):
+        def persistent_load(self, pid: Any, /) -> Any:
+            """The object that ``persistent_id`` named: for subclasses to override."""
+    else:
+        persistent_load: Callable[[Any], Any]
+        """A subclass's method, or set on the unpickler: the object that ``persistent_id`` named."""
 
     def __init__(
         self,
@@ -212,8 +219,3 @@ class Unpickler:
         Called for each class or function a pickle names; raise ``UnpicklingError`` to refuse.
         """
 
-def _no_persistent_id(obj: Any, /) -> None:
-    """What ``Pickler.persistent_id`` is from Python 3.13 on, where none is set."""
-
-def _no_persistent_load(pid: Any, /) -> Any:
-    """What ``Unpickler.persistent_load`` is from Python 3.13 on, where none is set; it refuses."""

@@ -1,7 +1,9 @@
 //! Hooks that users give a Pickler or Unpickler: attributes or methods of a subclass.
 
 use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::{PyString, PyType};
 
 use crate::ffi::compat;
 
@@ -37,10 +39,32 @@ impl Hook {
     }
 
     /// The same hook once more.
+    #[cfg(not(Py_3_13))]
     pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
         match self {
             Hook::Callable(hook) => Hook::Callable(hook.clone_ref(py)),
             Hook::Method(function) => Hook::Method(function.clone_ref(py)),
         }
     }
+}
+
+/// The attribute of that name where a subclass or the instance has one of its own; None where it is `base`'s.
+pub(crate) fn overridden<'py>(
+    own: &Bound<'py, PyAny>,
+    base: &Bound<'py, PyType>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let class = own.get_type();
+    if class.is(base) {
+        return Ok(None);
+    }
+    let inherited = class.getattr(name)?.is(&base.getattr(name)?);
+    let in_instance = match compat::optional_attribute(own, intern!(own.py(), "__dict__"))? {
+        Some(attributes) => attributes.contains(name)?,
+        None => false,
+    };
+    if inherited && !in_instance {
+        return Ok(None);
+    }
+    own.getattr(name).map(Some)
 }

@@ -16,9 +16,9 @@ mod _native {
     #[pymodule_export]
     use super::api::{dump, dumps, load, loads};
     #[pymodule_export]
-    use super::pickler::{Pickler, PicklerMemo, no_persistent_id};
+    use super::pickler::{Pickler, PicklerMemo};
     #[pymodule_export]
-    use super::unpickler::{Unpickler, UnpicklerMemo, no_persistent_load};
+    use super::unpickler::{Unpickler, UnpicklerMemo};
     use pyo3::prelude::*;
 
     #[pymodule_init]

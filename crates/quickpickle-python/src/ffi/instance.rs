@@ -195,6 +195,10 @@ impl<'q> Obj<'q> {
 
 enum Managed {
     Dict(*mut ffi::PyObject),
+    #[cfg_attr(
+        not(Py_3_11),
+        allow(dead_code, reason = "3.10 keeps attributes in dicts only")
+    )]
     Values(*mut u8),
 }
 

@@ -12,6 +12,7 @@
 use std::ptr::NonNull;
 
 use pyo3::ffi;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use super::object::Obj;
@@ -235,6 +236,17 @@ impl Memo {
         self.log.push(address);
         self.settled = self.log.len();
         std::mem::forget(object);
+    }
+
+    /// For the cyclic collector: the objects to which the memo holds references.
+    pub(crate) fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for address in &self.log[..self.settled] {
+            if *address != 0 {
+                // SAFETY: a settled entry that is not 0 is one reference, which is what a Py is.
+                visit.call(unsafe { &*std::ptr::from_ref(address).cast::<Py<PyAny>>() })?;
+            }
+        }
+        Ok(())
     }
 }
 

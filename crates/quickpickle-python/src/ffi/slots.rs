@@ -1,6 +1,7 @@
 //! The unpickler's array of remembered objects: one word for each number.
 
 use pyo3::ffi;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 /// What a slot holds; the low bits of its word say which. Objects are aligned to more than that.
@@ -125,6 +126,17 @@ impl Slots {
             words.clear();
             self.words = words;
         }
+    }
+
+    /// For the cyclic collector: the objects to which slots hold references.
+    pub(crate) fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for word in &self.words {
+            if *word != 0 && word & TAG == OBJECT {
+                // SAFETY: an untagged word other than 0 is one reference, which is what a Py is.
+                visit.call(unsafe { &*std::ptr::from_ref(word).cast::<Py<PyAny>>() })?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::ffi::compat;
-use crate::hook::Hook;
+use crate::hook::{self, Hook};
 use crate::options;
 use crate::python_types::pickling_error;
 
@@ -33,7 +33,14 @@ struct Config {
 /// protocol: 0 to 5, negative for the highest; None for pickle.DEFAULT_PROTOCOL.
 /// fix_imports: map names to Python 2's where protocol is below 3.
 /// buffer_callback: called with each PickleBuffer; a false result leaves it out of the pickle (protocol 5).
-#[pyclass(subclass, weakref, module = "quickpickle", name = "Pickler", frozen)]
+#[pyclass(
+    subclass,
+    weakref,
+    immutable_type,
+    module = "quickpickle",
+    name = "Pickler",
+    frozen
+)]
 pub(crate) struct Pickler {
     config: Mutex<Config>,
     /// None while a dump is running.
@@ -103,13 +110,14 @@ impl Pickler {
             drop(old);
         }
         let own = slf.as_any();
-        let hook = own.getattr_opt(intern!(py, "persistent_id"))?;
-        let hook = hook
-            .filter(|hook| !is_no_persistent_id(hook))
-            .map(|hook| Hook::of(hook, own));
-        let table = own
-            .getattr_opt(intern!(py, "dispatch_table"))?
-            .map(Bound::unbind);
+        let hook = if cfg!(Py_3_13) {
+            None
+        } else {
+            compat::optional_attribute(own, intern!(py, "persistent_id"))?
+                .map(|hook| Hook::of(hook, own))
+        };
+        let table =
+            compat::optional_attribute(own, intern!(py, "dispatch_table"))?.map(Bound::unbind);
         let mut config = locked(&this.config);
         config.persistent_id = hook;
         config.dispatch_table = table;
@@ -155,9 +163,13 @@ impl Pickler {
         if settings.protocol <= 1 {
             settings.protocol = u8::from(this.bin.load(Ordering::Relaxed) != 0);
         }
-        settings.reducer_override = own
-            .getattr_opt(intern!(py, "reducer_override"))?
-            .map(Bound::unbind);
+        settings.reducer_override =
+            compat::optional_attribute(own, intern!(py, "reducer_override"))?.map(Bound::unbind);
+        if cfg!(Py_3_13) {
+            let base = py.get_type::<Self>();
+            settings.persistent_id =
+                hook::overridden(own, &base, intern!(py, "persistent_id"))?.map(Bound::unbind);
+        }
         let mut engine = this.take_engine()?;
         let written = engine
             .dump(obj, &settings)
@@ -231,7 +243,15 @@ impl Pickler {
             .ok_or_else(|| PyAttributeError::new_err("dispatch_table"))
     }
 
+    /// The persistent id of an object, None to write the object itself. Override it to have objects kept elsewhere.
+    #[cfg(Py_3_13)]
+    #[pyo3(signature = (obj, /))]
+    fn persistent_id(&self, obj: &Bound<'_, PyAny>) {
+        let _ = obj;
+    }
+
     /// callable: given an object, its persistent id, or None to write the object itself
+    #[cfg(not(Py_3_13))]
     #[getter]
     fn get_persistent_id<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -241,13 +261,11 @@ impl Pickler {
             .map(|hook| hook.clone_ref(py));
         match hook {
             Some(hook) => hook.bound(slf.as_any()),
-            None if cfg!(Py_3_13) => py
-                .import("quickpickle._native")?
-                .getattr("_no_persistent_id"),
             None => Err(PyAttributeError::new_err("persistent_id")),
         }
     }
 
+    #[cfg(not(Py_3_13))]
     #[setter]
     fn set_persistent_id(slf: &Bound<'_, Self>, value: Bound<'_, PyAny>) -> PyResult<()> {
         if !value.is_callable() {
@@ -261,6 +279,7 @@ impl Pickler {
         Ok(())
     }
 
+    #[cfg(not(Py_3_13))]
     #[deleter]
     fn delete_persistent_id(&self) -> PyResult<()> {
         Err(PyTypeError::new_err("attribute deletion is not supported"))
@@ -315,6 +334,11 @@ impl Pickler {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Ok(engine) = self.engine.try_lock()
+            && let Some(engine) = &*engine
+        {
+            engine.visit(&visit)?;
+        }
         let Ok(config) = self.config.try_lock() else {
             return Ok(());
         };
@@ -328,11 +352,16 @@ impl Pickler {
     }
 
     fn __clear__(&self) {
-        let old = self
+        let engine = self
+            .engine
+            .try_lock()
+            .ok()
+            .and_then(|mut engine| engine.take());
+        let config = self
             .config
             .try_lock()
             .map(|mut config| std::mem::take(&mut *config));
-        drop(old);
+        drop((engine, config));
     }
 }
 
@@ -348,7 +377,7 @@ impl Pickler {
 }
 
 /// The memo of a Pickler.
-#[pyclass(module = "quickpickle", frozen)]
+#[pyclass(module = "quickpickle", frozen, immutable_type)]
 pub(crate) struct PicklerMemo {
     pickler: Py<Pickler>,
 }
@@ -380,20 +409,4 @@ impl PicklerMemo {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.pickler)
     }
-}
-
-/// What `Pickler.persistent_id` is where none is set, since 3.13.
-#[pyfunction(name = "_no_persistent_id")]
-#[pyo3(signature = (obj, /))]
-pub(crate) fn no_persistent_id(obj: &Bound<'_, PyAny>) {
-    let _ = obj;
-}
-
-fn is_no_persistent_id(hook: &Bound<'_, PyAny>) -> bool {
-    let py = hook.py();
-    cfg!(Py_3_13)
-        && py
-            .import("quickpickle._native")
-            .and_then(|module| module.getattr("_no_persistent_id"))
-            .is_ok_and(|default| default.is(hook))
 }

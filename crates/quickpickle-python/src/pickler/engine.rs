@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 
 use pyo3::exceptions::{PyRecursionError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyTuple};
 use quickpickle_format::Writer;
@@ -20,9 +21,9 @@ use super::plan::{Items, Plan, Step};
 use super::verdict::Verdicts;
 use super::walk::{Ask, Fault};
 
-/// Containers that may be open at a time. One level of an object costs up to four: itself, its state, a list in that, and
-/// what the list holds.
-pub(crate) const MAX_DEPTH: usize = 4_000_000;
+/// Containers that may be open at a time, so that an endless one ends. An object that is reduced counts for itself and for
+/// what holds its arguments or state.
+pub(crate) const MAX_DEPTH: usize = 1_100_000;
 
 /// Nesting from which fast mode looks for cycles.
 const FAST_NESTING: usize = 50;
@@ -385,6 +386,11 @@ impl Engine {
     /// The bytes written, where they did not go to a file.
     pub(crate) fn take_bytes<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.out.sink_mut().take(py)
+    }
+
+    /// For the cyclic collector.
+    pub(crate) fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.memo.visit(visit)
     }
 
     /// The memo, for `Pickler.memo`.

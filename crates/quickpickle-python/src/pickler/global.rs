@@ -1,6 +1,6 @@
 //! Classes and functions by name: which module an object says it is in, whether it is found there, how that is written.
 
-use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyUnicodeEncodeError};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
@@ -45,39 +45,91 @@ impl Engine {
                 false,
             );
         }
+        if nested && cfg!(Py_3_13) {
+            return self.plan_nested(obj, &found, settings);
+        }
         if nested {
             let value = (library.getattr.bind(py), (found.parent, found.last)).into_pyobject(py)?;
             self.plan(vec![Step::RememberName(obj.clone().unbind())], false)?;
             return self.plan_reduce(&value, None, settings);
         }
-        let (mut module_name, mut name) = (found.module_name, found.last.into_any());
-        if settings.protocol < 3 && settings.fix_imports {
-            (module_name, name) = python2_names(module_name, name)?;
-        }
-        let mut line = vec![byte::GLOBAL];
-        for (what, text) in [("module", &module_name), ("global", &name)] {
-            let encoding = if settings.protocol == 3 {
-                intern!(py, "utf-8")
-            } else {
-                intern!(py, "ascii")
-            };
-            let encoded = text
-                .call_method1(intern!(py, "encode"), (encoding,))
-                .map_err(|error| {
-                    if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
-                        return error;
-                    }
-                    let template = "can't pickle %s identifier '%s' using pickle protocol %d";
-                    pickling_error_of(py, template, (what, text, settings.protocol))
-                })?;
-            line.extend_from_slice(encoded.extract()?);
-            line.push(b'\n');
-        }
+        let line = global_line(found.module_name, found.last, settings)?;
         self.plan(
             vec![Step::Write(line), Step::RememberName(obj.clone().unbind())],
             false,
         )
     }
+
+    /// A class in a class, for protocols that have no dotted names: `getattr` for each part after the first, of which only
+    /// the result is remembered.
+    fn plan_nested(
+        &mut self,
+        obj: &Bound<'_, PyAny>,
+        found: &Found<'_>,
+        settings: &Settings,
+    ) -> PyResult<()> {
+        let py = obj.py();
+        let getattr = &library(py)?.getattr;
+        let Some((first, rest)) = found.path.split_first() else {
+            return Ok(());
+        };
+        let mut steps = Vec::new();
+        for _ in rest {
+            steps.push(Step::Save(getattr.clone_ref(py)));
+            if settings.protocol < 2 {
+                steps.push(Step::Opcode(byte::MARK));
+            }
+        }
+        steps.push(Step::Write(global_line(
+            found.module_name.clone(),
+            first.clone().into_any(),
+            settings,
+        )?));
+        for part in rest {
+            steps.push(Step::Save(part.clone().into_any().unbind()));
+            steps.push(Step::Opcode(if settings.protocol < 2 {
+                byte::TUPLE
+            } else {
+                byte::TUPLE2
+            }));
+            steps.push(Step::Opcode(byte::REDUCE));
+        }
+        steps.push(Step::RememberName(obj.clone().unbind()));
+        self.plan(steps, false)
+    }
+}
+
+/// The GLOBAL operation for a name in a module.
+fn global_line(
+    module_name: Bound<'_, PyAny>,
+    name: Bound<'_, PyAny>,
+    settings: &Settings,
+) -> PyResult<Vec<u8>> {
+    let py = module_name.py();
+    let (mut module_name, mut name) = (module_name, name);
+    if settings.protocol < 3 && settings.fix_imports {
+        (module_name, name) = python2_names(module_name, name)?;
+    }
+    let mut line = vec![byte::GLOBAL];
+    for (what, text) in [("module", &module_name), ("global", &name)] {
+        let encoding = if settings.protocol == 3 {
+            intern!(py, "utf-8")
+        } else {
+            intern!(py, "ascii")
+        };
+        let encoded = text
+            .call_method1(intern!(py, "encode"), (encoding,))
+            .map_err(|error| {
+                if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
+                    return error;
+                }
+                let template = "can't pickle %s identifier '%s' using pickle protocol %d";
+                pickling_error_of(py, template, (what, text, settings.protocol))
+            })?;
+        line.extend_from_slice(encoded.extract()?);
+        line.push(b'\n');
+    }
+    Ok(line)
 }
 
 /// An object found under the name it claims.
@@ -90,6 +142,8 @@ struct Found<'py> {
     name: Bound<'py, PyAny>,
     /// The part of its name after the last dot.
     last: Bound<'py, PyAny>,
+    /// All parts of its name.
+    path: Vec<Bound<'py, PyString>>,
 }
 
 fn find<'py>(obj: &Bound<'py, PyAny>, name: Option<&Bound<'py, PyString>>) -> PyResult<Found<'py>> {
@@ -127,6 +181,7 @@ fn find<'py>(obj: &Bound<'py, PyAny>, name: Option<&Bound<'py, PyString>>) -> Py
         parent,
         name,
         last,
+        path,
     })
 }
 
@@ -208,14 +263,20 @@ fn import<'py>(
 fn extension_code(obj: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<u32> {
     let py = obj.py();
     let Ok(number) = code.cast::<PyInt>() else {
-        return Err(pickling_error_of(
-            py,
-            "Can't pickle %r: extension code %r isn't an integer",
-            (obj, code),
-        ));
+        if cfg!(Py_3_13) {
+            let found = compat::type_name(&code.get_type());
+            return Err(PyTypeError::new_err(format!(
+                "'{found}' object cannot be interpreted as an integer"
+            )));
+        }
+        let template = "Can't pickle %r: extension code %r isn't an integer";
+        return Err(pickling_error_of(py, template, (obj, code)));
     };
     match number.extract::<i64>()? {
         number @ 1..=0x7fff_ffff => Ok(number as u32),
+        number if cfg!(Py_3_13) => Err(PyRuntimeError::new_err(format!(
+            "extension code {number} is out of range"
+        ))),
         _ => Err(pickling_error_of(
             py,
             "Can't pickle %r: extension code %s is out of range",

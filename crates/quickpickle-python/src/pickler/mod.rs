@@ -12,5 +12,5 @@ mod reduce;
 mod verdict;
 mod walk;
 
-pub(crate) use class::{Pickler, PicklerMemo, no_persistent_id};
+pub(crate) use class::{Pickler, PicklerMemo};
 pub(crate) use engine::{Settings, with_engine};

@@ -90,8 +90,8 @@ impl Engine {
             return Ok(());
         }
         if settings.protocol < 5 {
-            // The wording, up to 3.13, is the reference's.
-            let verb = if cfg!(Py_3_14) {
+            // The wording, up to 3.12, is the reference's.
+            let verb = if cfg!(Py_3_13) {
                 "be pickled"
             } else {
                 "pickled"

@@ -5,9 +5,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::{
-    PyAttributeError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError,
-};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -19,7 +17,7 @@ use super::load::load_stream;
 use super::machine::Memory;
 use super::source::File;
 use crate::ffi::compat;
-use crate::hook::Hook;
+use crate::hook::{self, Hook};
 use crate::options;
 
 /// What `__init__` was given, and attributes.
@@ -40,7 +38,14 @@ struct Config {
 /// buffers: out-of-band buffers, in the order in which they were handed to buffer_callback.
 ///
 /// Loading a pickle can run any code its author chose: never load data you do not trust.
-#[pyclass(subclass, weakref, module = "quickpickle", name = "Unpickler", frozen)]
+#[pyclass(
+    subclass,
+    weakref,
+    immutable_type,
+    module = "quickpickle",
+    name = "Unpickler",
+    frozen
+)]
 pub(crate) struct Unpickler {
     config: Mutex<Option<Config>>,
     /// None while a load is running.
@@ -100,12 +105,12 @@ impl Unpickler {
         let old = locked(&this.config).replace(config);
         drop(old);
         let own = slf.as_any();
-        let hook = own.getattr_opt(intern!(py, "persistent_load"))?;
-        let hook = hook
-            .filter(|hook| !is_no_persistent_load(hook))
-            .map(|hook| Hook::of(hook, own));
-        if let Some(config) = &mut *locked(&this.config) {
-            config.persistent_load = hook;
+        if cfg!(not(Py_3_13)) {
+            let hook = compat::optional_attribute(own, intern!(py, "persistent_load"))?
+                .map(|hook| Hook::of(hook, own));
+            if let Some(config) = &mut *locked(&this.config) {
+                config.persistent_load = hook;
+            }
         }
         Ok(())
     }
@@ -138,21 +143,17 @@ impl Unpickler {
             };
             (config.file.clone_ref(py), hooks)
         };
-        let find_class = if own.get_type().is(py.get_type::<Self>()) {
-            None
+        let base = py.get_type::<Self>();
+        let find_class = hook::overridden(own, &base, intern!(py, "find_class"))?;
+        let persistent_load = if cfg!(Py_3_13) {
+            hook::overridden(own, &base, intern!(py, "persistent_load"))?
         } else {
-            let hook = own.getattr(intern!(py, "find_class"))?;
-            let inherited = py.get_type::<Self>().getattr(intern!(py, "find_class"))?;
-            let class = own.get_type();
-            let overridden = !class.getattr(intern!(py, "find_class"))?.is(&inherited)
-                || own
-                    .getattr_opt(intern!(py, "__dict__"))?
-                    .is_some_and(|own| own.contains("find_class").unwrap_or(true));
-            overridden.then_some(hook)
+            hooks.persistent_load.clone()
         };
         this.protocol.store(0, Ordering::Relaxed);
         let hooks = Hooks {
             find_class,
+            persistent_load,
             owner: Some(slf.clone()),
             ..hooks
         };
@@ -184,7 +185,18 @@ impl Unpickler {
         )
     }
 
+    /// The object of a persistent id. Override it to find objects that are kept elsewhere.
+    #[cfg(Py_3_13)]
+    #[pyo3(signature = (pid, /))]
+    fn persistent_load(&self, pid: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(crate::python_types::unpickling_error(
+            pid.py(),
+            super::NO_PERSISTENT_LOAD,
+        ))
+    }
+
     /// callable: given a persistent id, its object
+    #[cfg(not(Py_3_13))]
     #[getter]
     fn get_persistent_load<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
@@ -193,13 +205,13 @@ impl Unpickler {
             .and_then(|config| Some(config.persistent_load.as_ref()?.clone_ref(py)));
         match hook {
             Some(hook) => hook.bound(slf.as_any()),
-            None if cfg!(Py_3_13) => py
-                .import("quickpickle._native")?
-                .getattr("_no_persistent_load"),
-            None => Err(PyAttributeError::new_err("persistent_load")),
+            None => Err(pyo3::exceptions::PyAttributeError::new_err(
+                "persistent_load",
+            )),
         }
     }
 
+    #[cfg(not(Py_3_13))]
     #[setter]
     fn set_persistent_load(slf: &Bound<'_, Self>, value: Bound<'_, PyAny>) -> PyResult<()> {
         if !value.is_callable() {
@@ -216,6 +228,7 @@ impl Unpickler {
         Ok(())
     }
 
+    #[cfg(not(Py_3_13))]
     #[deleter]
     fn delete_persistent_load(&self) -> PyResult<()> {
         Err(PyTypeError::new_err("attribute deletion is not supported"))
@@ -269,6 +282,11 @@ impl Unpickler {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Ok(memory) = self.memory.try_lock()
+            && let Some(memory) = &*memory
+        {
+            memory.memo.visit(&visit)?;
+        }
         let Ok(config) = self.config.try_lock() else {
             return Ok(());
         };
@@ -284,8 +302,13 @@ impl Unpickler {
     }
 
     fn __clear__(&self) {
-        let old = self.config.try_lock().map(|mut config| config.take());
-        drop(old);
+        let memory = self
+            .memory
+            .try_lock()
+            .ok()
+            .and_then(|mut memory| memory.take());
+        let config = self.config.try_lock().map(|mut config| config.take());
+        drop((memory, config));
     }
 }
 
@@ -301,7 +324,7 @@ impl Unpickler {
 }
 
 /// The memo of an Unpickler.
-#[pyclass(module = "quickpickle", frozen)]
+#[pyclass(module = "quickpickle", frozen, immutable_type)]
 pub(crate) struct UnpicklerMemo {
     unpickler: Py<Unpickler>,
 }
@@ -363,25 +386,6 @@ impl UnpicklerMemo {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.unpickler)
     }
-}
-
-/// What `Unpickler.persistent_load` is where none is set, since 3.13.
-#[pyfunction(name = "_no_persistent_load")]
-#[pyo3(signature = (pid, /))]
-pub(crate) fn no_persistent_load(pid: &Bound<'_, PyAny>) -> PyResult<()> {
-    Err(crate::python_types::unpickling_error(
-        pid.py(),
-        super::NO_PERSISTENT_LOAD,
-    ))
-}
-
-fn is_no_persistent_load(hook: &Bound<'_, PyAny>) -> bool {
-    let py = hook.py();
-    cfg!(Py_3_13)
-        && py
-            .import("quickpickle._native")
-            .and_then(|module| module.getattr("_no_persistent_load"))
-            .is_ok_and(|default| default.is(hook))
 }
 
 impl Unpickler {

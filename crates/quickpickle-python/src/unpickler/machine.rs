@@ -425,7 +425,14 @@ impl<'py, 'a> Machine<'py, 'a> {
             return Ok(());
         }
         if !(len - at).is_multiple_of(2) {
-            return Err(Fail::new(self.py, "odd number of items for SETITEMS"));
+            return Err(Fail::new(
+                self.py,
+                if cfg!(Py_3_13) {
+                    "odd number of items for SET ITEMS"
+                } else {
+                    "odd number of items for SETITEMS"
+                },
+            ));
         }
         match dict.cast_exact::<PyDict>() {
             // Hashing and comparing keys may run code, with the collector paused: it is not told of that.

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::ffi::slots::{Other, Slots};
@@ -112,6 +113,14 @@ impl Memo {
         if !self.sparse.is_empty() {
             drop(std::mem::take(&mut self.sparse));
         }
+    }
+
+    /// For the cyclic collector.
+    pub(super) fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.sparse
+            .values()
+            .try_for_each(|object| visit.call(object))?;
+        self.dense.visit(visit)
     }
 
     /// All numbers in use.

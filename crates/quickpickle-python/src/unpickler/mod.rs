@@ -17,7 +17,7 @@ use std::ffi::CStr;
 use pyo3::prelude::*;
 use pyo3::types::PyIterator;
 
-pub(crate) use class::{Unpickler, UnpicklerMemo, no_persistent_load};
+pub(crate) use class::{Unpickler, UnpicklerMemo};
 pub(crate) use load::{load_bytes, load_file};
 
 /// How a load deals with what the pickle does not say.
