@@ -1,5 +1,10 @@
 //! The extension module `quickpickle._native`: a table of what Python sees.
 
+#[cfg(Py_GIL_DISABLED)]
+compile_error!(
+    "quickpickle rests on reference counts and on the GIL; free-threaded builds of CPython are not supported yet"
+);
+
 mod api;
 mod ffi;
 mod hook;

@@ -22,14 +22,14 @@ impl<'py> Machine<'py, '_> {
         Fail: From<S::Error>,
     {
         let py = self.py;
-        let module = super::construct::full_line(source)?;
-        let name = super::construct::full_line(source)?;
-        let text = |bytes: &[u8]| -> PyResult<Bound<'py, PyString>> {
-            // As `bytes.decode()`, with its exception.
-            let text = crate::ffi::build::decoded(py, bytes, encoding, c"strict")?;
-            Ok(text.cast_into::<PyString>()?)
+        // As `bytes.decode()`, with its exception; the first line before the second is read.
+        let text = |source: &mut S| -> Result<Bound<'py, PyString>, Fail> {
+            let line = super::construct::full_line(source)?;
+            let text = crate::ffi::build::decoded(py, &line, encoding, c"strict")?;
+            Ok(text.cast_into::<PyString>().map_err(PyErr::from)?)
         };
-        self.find_class(&text(&module)?, &text(&name)?)
+        let (module, name) = (text(source)?, text(source)?);
+        self.find_class(&module, &name)
     }
 
     /// Asks the Unpickler's `find_class`, if a subclass has one, or looks the global up.
