@@ -35,6 +35,9 @@ class Returned:
 def raised(exc: BaseException, depth: int = 3) -> Raised:
     """Describe an exception and what it was raised from."""
     cause = exc.__cause__
+    if isinstance(exc, RecursionError):
+        # Where the C stack ran out says nothing about pickling.
+        return Raised(RecursionError, "maximum recursion depth exceeded")
     return Raised(
         type(exc), ADDRESS.sub("0x", str(exc)), raised(cause, depth - 1) if cause is not None and depth else None
     )

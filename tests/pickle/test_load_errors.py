@@ -115,13 +115,6 @@ MISUSES: dict[str, Any] = {
     ),
     "readline text": lambda m: m.load(_Stream(read=io.BytesIO(b"I").read, readline=lambda: "1\n")),
     "readline no newline": lambda m: m.load(_Stream(read=io.BytesIO(b"I").read, readline=lambda: b"1")),
-    "readinto wrong": lambda m: m.load(
-        _Stream(read=io.BytesIO(b"C\x05").read, readline=lambda: b"", readinto=lambda b: 99)
-    ),
-    "readinto none": lambda m: m.load(
-        _Stream(read=io.BytesIO(b"C\x05").read, readline=lambda: b"", readinto=lambda b: None)
-    ),
-    "peek text": lambda m: m.load(_Stream(read=io.BytesIO(b"N.").read, readline=lambda: b"", peek=lambda n: "N.")),
     "peek raises": lambda m: m.load(
         _Stream(read=io.BytesIO(b"N.").read, readline=lambda: b"", peek=s.raise_value_error)
     ),

@@ -66,17 +66,17 @@ pub(crate) fn dump(
 /// Read and return an object from the pickle data in a bytes-like object; as pickle.loads.
 #[pyfunction]
 #[pyo3(
-    signature = (data, /, *, fix_imports=true, encoding="ASCII", errors="strict", buffers=None),
+    signature = (data, /, *, fix_imports=true, encoding=None, errors=None, buffers=None),
     text_signature = "(data, /, *, fix_imports=True, encoding='ASCII', errors='strict', buffers=())"
 )]
 pub(crate) fn loads<'py>(
     data: &Bound<'py, PyAny>,
     fix_imports: bool,
-    encoding: Option<&str>,
-    errors: Option<&str>,
+    encoding: Option<&Bound<'py, PyAny>>,
+    errors: Option<&Bound<'py, PyAny>>,
     buffers: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let hooks = hooks(fix_imports, encoding, errors, buffers)?;
+    let hooks = hooks("loads", fix_imports, encoding, errors, buffers)?;
     if let Ok(data) = data.cast_exact::<PyBytes>() {
         return load_bytes(data.py(), data.as_bytes(), &hooks);
     }
@@ -87,26 +87,30 @@ pub(crate) fn loads<'py>(
 /// Read and return an object from the pickle data stored in a file; as pickle.load.
 #[pyfunction]
 #[pyo3(
-    signature = (file, *, fix_imports=true, encoding="ASCII", errors="strict", buffers=None),
+    signature = (file, *, fix_imports=true, encoding=None, errors=None, buffers=None),
     text_signature = "(file, *, fix_imports=True, encoding='ASCII', errors='strict', buffers=())"
 )]
 pub(crate) fn load<'py>(
     file: &Bound<'py, PyAny>,
     fix_imports: bool,
-    encoding: Option<&str>,
-    errors: Option<&str>,
+    encoding: Option<&Bound<'py, PyAny>>,
+    errors: Option<&Bound<'py, PyAny>>,
     buffers: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    load_file(file, &hooks(fix_imports, encoding, errors, buffers)?)
+    load_file(
+        file,
+        &hooks("load", fix_imports, encoding, errors, buffers)?,
+    )
 }
 
 fn hooks<'py>(
+    function: &str,
     fix_imports: bool,
-    encoding: Option<&str>,
-    errors: Option<&str>,
+    encoding: Option<&Bound<'py, PyAny>>,
+    errors: Option<&Bound<'py, PyAny>>,
     buffers: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Hooks<'py>> {
-    let (encoding, errors) = options::encoding(encoding, errors)?;
+    let (encoding, errors) = options::encoding(function, encoding, errors)?;
     Ok(Hooks {
         fix_imports,
         encoding,

@@ -3,9 +3,11 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, CString};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyIterator;
+use pyo3::types::{PyIterator, PyString};
+
+use crate::ffi::compat;
 
 /// The highest protocol.
 pub(crate) const HIGHEST_PROTOCOL: u8 = 5;
@@ -45,18 +47,28 @@ pub(crate) fn buffers<'py>(
     argument.map(|buffers| buffers.try_iter()).transpose()
 }
 
-/// Encoding of Python 2 strings and what to do about errors in them; `None` for the defaults.
+/// Encoding of Python 2 strings and what to do about errors in them, as arguments of `function`; `None` for the defaults.
 pub(crate) fn encoding(
-    encoding: Option<&str>,
-    errors: Option<&str>,
+    function: &str,
+    encoding: Option<&Bound<'_, PyAny>>,
+    errors: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Cow<'static, CStr>, Cow<'static, CStr>)> {
-    let text = |given: Option<&str>, default: &'static CStr| match given {
-        None => Ok(Cow::Borrowed(default)),
-        Some(text) => {
-            let text =
-                CString::new(text).map_err(|_| PyValueError::new_err("embedded null character"))?;
-            Ok::<_, PyErr>(Cow::Owned(text))
-        }
+    let text = |name: &str, given: Option<&Bound<'_, PyAny>>, default: &'static CStr| {
+        let Some(given) = given else {
+            return Ok(Cow::Borrowed(default));
+        };
+        let Ok(text) = given.cast::<PyString>() else {
+            return Err(PyTypeError::new_err(format!(
+                "{function}() argument '{name}' must be str, not {}",
+                compat::type_name(&given.get_type())
+            )));
+        };
+        let text = CString::new(text.to_str()?)
+            .map_err(|_| PyValueError::new_err("embedded null character"))?;
+        Ok(Cow::Owned(text))
     };
-    Ok((text(encoding, c"ASCII")?, text(errors, c"strict")?))
+    Ok((
+        text("encoding", encoding, c"ASCII")?,
+        text("errors", errors, c"strict")?,
+    ))
 }

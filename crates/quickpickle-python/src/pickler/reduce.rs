@@ -340,11 +340,12 @@ fn reduce_builtin<'py>(
     if protocol < 5
         && let Ok(bytes) = obj.cast_exact::<PyByteArray>()
     {
-        let content = bytes.to_vec();
-        let value = if content.is_empty() {
+        let value = if bytes.is_empty() {
             (obj.get_type(), PyTuple::empty(py)).into_pyobject(py)?
         } else {
-            (obj.get_type(), (PyBytes::new(py, &content),)).into_pyobject(py)?
+            // A bytes object of its own, even of a single byte, for which there is one that is shared.
+            let content = py.get_type::<PyBytes>().call1((bytes,))?;
+            (obj.get_type(), (content,)).into_pyobject(py)?
         };
         return Ok(Some(value));
     }

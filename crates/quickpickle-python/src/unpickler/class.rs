@@ -82,15 +82,15 @@ impl Unpickler {
         slf: &Bound<'_, Self>,
         file: &Bound<'_, PyAny>,
         fix_imports: bool,
-        encoding: Option<&str>,
-        errors: Option<&str>,
+        encoding: Option<&Bound<'_, PyAny>>,
+        errors: Option<&Bound<'_, PyAny>>,
         buffers: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         let py = slf.py();
         let this = slf.get();
         let file = File::of(file)?;
         let buffers = options::buffers(buffers)?.map(Bound::unbind);
-        let (encoding, errors) = options::encoding(encoding, errors)?;
+        let (encoding, errors) = options::encoding("Unpickler", encoding, errors)?;
         let mut memory = this.take_memory()?;
         memory.clear(py);
         this.put_memory(memory);
