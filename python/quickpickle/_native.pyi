@@ -218,4 +218,3 @@ class Unpickler:
 
         Called for each class or function a pickle names; raise ``UnpicklingError`` to refuse.
         """
-

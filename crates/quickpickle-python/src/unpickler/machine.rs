@@ -425,14 +425,7 @@ impl<'py, 'a> Machine<'py, 'a> {
             return Ok(());
         }
         if !(len - at).is_multiple_of(2) {
-            return Err(Fail::new(
-                self.py,
-                if cfg!(Py_3_13) {
-                    "odd number of items for SET ITEMS"
-                } else {
-                    "odd number of items for SETITEMS"
-                },
-            ));
+            return Err(Fail::new(self.py, "odd number of items for SETITEMS"));
         }
         match dict.cast_exact::<PyDict>() {
             // Hashing and comparing keys may run code, with the collector paused: it is not told of that.
@@ -949,7 +942,8 @@ where
     }
 
     fn binpersid(&mut self, _source: &mut S) -> Done {
-        if self.hooks.persistent_load.is_none() {
+        // Since 3.13 there always is a `persistent_load`, which refuses: the id is taken off before.
+        if cfg!(not(Py_3_13)) && self.hooks.persistent_load.is_none() {
             return Err(self.no_persistent_load());
         }
         let id = self.pop_one()?;

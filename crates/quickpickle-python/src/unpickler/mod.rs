@@ -39,4 +39,8 @@ pub(crate) struct Hooks<'py> {
 }
 
 /// What a persistent id without `persistent_load` is answered with.
-const NO_PERSISTENT_LOAD: &str = "A load persistent id instruction was encountered,\nbut no persistent_load function was specified.";
+const NO_PERSISTENT_LOAD: &str = if cfg!(Py_3_13) {
+    "A load persistent id instruction was encountered, but no persistent_load function was specified."
+} else {
+    "A load persistent id instruction was encountered,\nbut no persistent_load function was specified."
+};
