@@ -2,7 +2,7 @@
 //!
 //! Since 3.11 an instance keeps its attribute values in an array of its own, in the order of keys that its class holds,
 //! until someone asks for `__dict__`. Where these arrays lie differs by version; [`check_layout`] compares what is read
-//! here with what Python says, once, and without that proof [`values_readable`] stays false and `__dict__` is used.
+//! here with what Python says, once, and without that proof `VALUES_READABLE` stays false and `__dict__` is used.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -55,6 +55,11 @@ impl Memo {
         }
     }
 
+    /// How many objects are remembered.
+    pub(crate) fn len(&self) -> usize {
+        self.log.len()
+    }
+
     /// Index of the slot that holds `address`, or of the free one where it would go.
     #[inline(always)]
     fn find(&self, address: usize) -> usize {

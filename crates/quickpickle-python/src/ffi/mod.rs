@@ -12,7 +12,7 @@
 //! What must outlive a quiet section is anchored ([`object::Anchor`]) and pinned (a reference is taken) before Python
 //! runs; `pickler::engine` is the only user and does so in one place.
 //!
-//! Facts about object layouts are checked when the module is imported ([`layout`]): where the running interpreter does
+//! Facts about object layouts are checked when the module is imported (`instance::check_layout`, `dict_table::check_layout`): where the running interpreter does
 //! not look as expected, the shortcuts built on them are switched off.
 
 pub(crate) mod buffer;

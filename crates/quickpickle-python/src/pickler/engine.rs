@@ -83,6 +83,8 @@ pub(crate) struct Engine {
     pub(super) epoch: u64,
     /// Ends of complete frames that wait to be written to the file.
     pub(super) cuts: Vec<usize>,
+    /// Whether those should be written now.
+    pub(super) flush_is_due: bool,
     pub(super) to_file: bool,
     pub(super) fast: bool,
     pub(super) asks_persistent_id: bool,
@@ -112,6 +114,7 @@ impl Engine {
             verdicts: Verdicts::new(),
             epoch: 0,
             cuts: Vec::new(),
+            flush_is_due: false,
             to_file: false,
             fast: false,
             asks_persistent_id: false,
@@ -130,6 +133,11 @@ impl Engine {
         self.overrides_reducers = settings.reducer_override.is_some();
         self.epoch += 1;
         self.out.restart(settings.protocol);
+        let anchor = Anchor::of(obj);
+        if quiet(py, |q| self.write_leaf(q, anchor.obj(q))) {
+            self.out.end();
+            return Ok(());
+        }
         // A reference beside the caller's, so that the root is always remembered: the caller's need not be counted.
         let root = obj.clone();
         let written = self.run(&root, settings);
@@ -165,6 +173,7 @@ impl Engine {
         self.inside.clear();
         self.fast_nesting = 0;
         self.cuts.clear();
+        self.flush_is_due = false;
         self.kept_frames = 0;
         if self.frames.is_empty()
             && self.spent.is_empty()
@@ -357,6 +366,7 @@ impl Engine {
 
     /// Writes complete frames to the file, one call for each.
     fn flush_cuts(&mut self, py: Python<'_>, settings: &Settings) -> PyResult<()> {
+        self.flush_is_due = false;
         let mut from = 0;
         for to in std::mem::take(&mut self.cuts) {
             let frame = PyBytes::new(py, &self.out.sink().as_slice()[from..to]);

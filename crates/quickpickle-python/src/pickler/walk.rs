@@ -94,6 +94,9 @@ enum Below<'q> {
     Begun(Progress<'q>),
 }
 
+/// Bytes of complete frames that may wait to be written to a file, besides those that the memo's size allows for.
+const FLUSH_SIZE: usize = 256 * 1024;
+
 /// Numbers that must be left in a list for a run to be worth its array.
 const RUN_MIN: usize = 8;
 
@@ -114,6 +117,12 @@ enum Seen {
 }
 
 impl Engine {
+    /// Writes a root that holds no other objects; false, and nothing is written, where it does.
+    pub(super) fn write_leaf<'q>(&mut self, q: Quiet<'q>, root: Obj<'q>) -> bool {
+        let kind = classify(root);
+        !self.asks_persistent_id && self.leaf(q, root, &kind)
+    }
+
     /// Walks until the end or until Python is needed.
     pub(super) fn walk<'q>(&mut self, q: Quiet<'q>) -> Ask {
         let mut progress = match self.next.take() {
@@ -157,7 +166,7 @@ impl Engine {
 
     /// Begins any object, at an opcode boundary.
     fn begin<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>) -> Progress<'q> {
-        if self.boundary() || !self.cuts.is_empty() {
+        if self.boundary() || self.flush_is_due {
             self.next = Some(obj.anchor());
             return Progress::Ask(Ask::Flush);
         }
@@ -176,20 +185,25 @@ impl Engine {
         }
     }
 
-    /// At an opcode boundary: closes a full frame. True where that frame should be written to a file before long.
+    /// At an opcode boundary: closes a full frame. True where frames should be written to the file before long.
     #[inline(always)]
     fn boundary(&mut self) -> bool {
         self.out.frame_is_full() && self.cut()
     }
 
+    /// Closes a frame and opens the next.
+    ///
+    /// Writing to a file is other code, before which the memo has to be settled, so complete frames wait until they have
+    /// some size. The more is remembered the longer they may wait: the log takes less memory than the reference's table.
     #[cold]
     fn cut(&mut self) -> bool {
         self.out.close_frame();
         if self.to_file {
             self.cuts.push(self.out.sink().len());
+            self.flush_is_due = self.out.sink().len() >= FLUSH_SIZE + 8 * self.memo.len();
         }
         self.out.open_frame();
-        self.to_file
+        self.flush_is_due
     }
 
     /// Writes an item of a container where that needs no frame. Of items that are containers themselves, only those met
