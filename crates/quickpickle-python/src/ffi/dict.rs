@@ -42,6 +42,18 @@ impl<'q> Dict<'q> {
     /// The first item at or after position `*pos`, which is moved behind it.
     #[inline(always)]
     pub(crate) fn next(self, pos: &mut usize) -> Option<(Obj<'q>, Obj<'q>)> {
+        // SAFETY: an exact dict, which holds its keys and values.
+        unsafe {
+            match super::dict_table::next(self.0.as_ptr(), pos) {
+                Some(found) => found.map(|(key, value)| (Obj::from_raw(key), Obj::from_raw(value))),
+                None => self.next_asked(pos),
+            }
+        }
+    }
+
+    /// [`Dict::next`] by asking the interpreter.
+    #[inline(never)]
+    fn next_asked(self, pos: &mut usize) -> Option<(Obj<'q>, Obj<'q>)> {
         let mut at = *pos as ffi::Py_ssize_t;
         let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: an exact dict; the callee checks the position; the dict holds keys and values.

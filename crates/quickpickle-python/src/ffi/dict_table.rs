@@ -32,6 +32,8 @@ struct Header {
 
 /// The kind of table whose keys are all str.
 const KIND_UNICODE: u8 = 1;
+/// The kind whose keys may be anything.
+const KIND_GENERAL: u8 = 0;
 
 /// A table's memory, from the allocator that the interpreter frees it with.
 ///
@@ -45,6 +47,46 @@ unsafe fn allocate(size: usize) -> *mut u8 {
         } else {
             ffi::PyObject_Malloc(size).cast()
         }
+    }
+}
+
+/// The first item of an exact dict at or after position `*pos`, which is moved behind it, read from its table; None where
+/// tables are not read, or belong to several dicts. As `PyDict_Next` otherwise.
+///
+/// # Safety
+/// `dict` is a live exact dict.
+#[inline(always)]
+pub(super) unsafe fn next(
+    dict: *mut ffi::PyObject,
+    pos: &mut usize,
+) -> Option<Option<(*mut ffi::PyObject, *mut ffi::PyObject)>> {
+    let object = dict.cast::<ffi::PyDictObject>();
+    // SAFETY: a checked layout: behind the index lie as many entries as the header says, each a key and a value, with the
+    // hash before them where keys are not all str. Emptied entries have no value.
+    unsafe {
+        if EMPTY_KEYS.load(Ordering::Relaxed) == 0 || !(*object).ma_values.is_null() {
+            return None;
+        }
+        let header = (*object).ma_keys.cast::<Header>();
+        let entries = header
+            .add(1)
+            .cast::<u8>()
+            .add(1 << (*header).log2_index_bytes);
+        let (size, key_at) = match (*header).kind {
+            KIND_UNICODE => (16, 0),
+            KIND_GENERAL => (24, 8),
+            _ => return None,
+        };
+        while *pos < (*header).entries as usize {
+            let [key, value] = *entries
+                .add(*pos * size + key_at)
+                .cast::<[*mut ffi::PyObject; 2]>();
+            *pos += 1;
+            if !value.is_null() {
+                return Some(Some((key, value)));
+            }
+        }
+        Some(None)
     }
 }
 
@@ -233,7 +275,35 @@ pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
         ours.clear();
     }
     EMPTY_KEYS.store(if agrees { shared } else { 0 }, Ordering::Relaxed);
+    for make_key in [|at: i32| format!("'{at}'"), |at: i32| at.to_string()] {
+        let dict = PyDict::new(py);
+        for at in 0..300 {
+            let key = py.eval(&std::ffi::CString::new(make_key(at))?, None, None)?;
+            dict.set_item(key, at + 1000)?;
+        }
+        for at in [0, 7, 299] {
+            let key = py.eval(&std::ffi::CString::new(make_key(at))?, None, None)?;
+            dict.del_item(key)?;
+        }
+        agrees &= reads_like_items(&dict);
+    }
+    if !agrees {
+        EMPTY_KEYS.store(0, Ordering::Relaxed);
+    }
     Ok(())
+}
+
+/// Whether the table of a dict holds what the dict says it does.
+fn reads_like_items(dict: &Bound<'_, PyDict>) -> bool {
+    let mut pos = 0;
+    for (key, value) in dict.iter() {
+        // SAFETY: a live exact dict.
+        if unsafe { next(dict.as_ptr(), &mut pos) } != Some(Some((key.as_ptr(), value.as_ptr()))) {
+            return false;
+        }
+    }
+    // SAFETY: as above.
+    unsafe { next(dict.as_ptr(), &mut pos) == Some(None) }
 }
 
 /// Whether the interpreter's table for `count` str keys has the header that is written here.

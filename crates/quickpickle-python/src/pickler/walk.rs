@@ -95,7 +95,7 @@ enum Below<'q> {
 }
 
 /// Bytes of complete frames that may wait to be written to a file, besides those that the memo's size allows for.
-const FLUSH_SIZE: usize = 256 * 1024;
+const FLUSH_SIZE: usize = 1024 * 1024;
 
 /// Numbers that must be left in a list for a run to be worth its array.
 const RUN_MIN: usize = 8;
@@ -200,7 +200,7 @@ impl Engine {
         self.out.close_frame();
         if self.to_file {
             self.cuts.push(self.out.sink().len());
-            self.flush_is_due = self.out.sink().len() >= FLUSH_SIZE + 8 * self.memo.len();
+            self.flush_is_due = self.out.sink().len() >= FLUSH_SIZE + 16 * self.memo.len();
         }
         self.out.open_frame();
         self.flush_is_due

@@ -290,7 +290,8 @@ impl<'py> FileSource<'py> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     fn need(&mut self, n: usize, kind: ErrorKind) -> Result<(), Fail> {
         if self.buffer.len() - self.at >= n {
             return Ok(());
@@ -308,23 +309,31 @@ impl Source for FileSource<'_> {
 
     #[inline(always)]
     fn opcode(&mut self) -> Result<u8, Fail> {
-        self.need(1, ErrorKind::UnexpectedEnd)?;
-        let byte = self.buffer[self.at];
+        let Some(&byte) = self.buffer.get(self.at) else {
+            self.need(1, ErrorKind::UnexpectedEnd)?;
+            self.at += 1;
+            return Ok(self.buffer[self.at - 1]);
+        };
         self.at += 1;
         Ok(byte)
     }
 
     #[inline(always)]
     fn byte(&mut self) -> Result<u8, Fail> {
-        self.need(1, ErrorKind::Truncated)?;
-        let byte = self.buffer[self.at];
+        let Some(&byte) = self.buffer.get(self.at) else {
+            self.need(1, ErrorKind::Truncated)?;
+            self.at += 1;
+            return Ok(self.buffer[self.at - 1]);
+        };
         self.at += 1;
         Ok(byte)
     }
 
     #[inline(always)]
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Fail> {
-        self.need(N, ErrorKind::Truncated)?;
+        if self.buffer.len() < self.at + N {
+            self.need(N, ErrorKind::Truncated)?;
+        }
         let mut array = [0; N];
         array.copy_from_slice(&self.buffer[self.at..self.at + N]);
         self.at += N;
@@ -333,7 +342,9 @@ impl Source for FileSource<'_> {
 
     #[inline(always)]
     fn bytes(&mut self, n: usize) -> Result<&[u8], Fail> {
-        self.need(n, ErrorKind::Truncated)?;
+        if self.buffer.len() - self.at < n {
+            self.need(n, ErrorKind::Truncated)?;
+        }
         let at = self.at;
         self.at += n;
         Ok(&self.buffer[at..at + n])
