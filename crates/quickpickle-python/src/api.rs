@@ -34,6 +34,32 @@ pub(crate) fn dumps<'py>(
     })
 }
 
+/// What `dumps(obj)` is asked to do.
+static PLAIN: Settings = Settings {
+    protocol: options::DEFAULT_PROTOCOL,
+    fix_imports: true,
+    fast: false,
+    write: None,
+    buffer_callback: None,
+    persistent_id: None,
+    reducer_override: None,
+    dispatch_table: None,
+};
+
+/// `dumps(obj)`, without further arguments.
+pub(crate) fn dumps_plain<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = obj.py();
+    with_engine(py, |engine| {
+        engine.dump(obj, &PLAIN)?;
+        engine.take_bytes(py).map(Bound::into_any)
+    })
+}
+
+/// `loads(data)`, without further arguments.
+pub(crate) fn loads_plain<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    loads(data, true, None, None, None)
+}
+
 /// Write a pickled representation of obj to the open file; as pickle.dump.
 #[pyfunction]
 #[pyo3(signature = (obj, file, protocol=None, *, fix_imports=true, buffer_callback=None))]

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::api::{dump, dumps, load, loads};
+    use super::api::{dump, load};
     #[pymodule_export]
     use super::pickler::{Pickler, PicklerMemo};
     #[pymodule_export]
@@ -31,6 +31,9 @@ mod _native {
         crate::ffi::build::prepare(module.py())?;
         crate::ffi::instance::check_layout(module.py())?;
         crate::ffi::dict_table::check_layout(module.py())?;
+        let dumps = wrap_pyfunction!(crate::api::dumps, module)?.into_any();
+        let loads = wrap_pyfunction!(crate::api::loads, module)?.into_any();
+        crate::ffi::fastcall::add(module, dumps, loads)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

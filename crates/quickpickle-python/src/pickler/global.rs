@@ -7,6 +7,7 @@ use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
 use quickpickle_format::opcode::byte;
 
 use crate::ffi::compat;
+use crate::ffi::object::{Anchor, quiet};
 use crate::python_types::{library, loaded_module, pickling_error_of};
 
 use super::engine::{Engine, Settings};
@@ -24,6 +25,7 @@ impl Engine {
         let found = find(obj, name)?;
         let library = library(py)?;
         if settings.protocol >= 2
+            && !library.extension_registry.bind(py).is_empty()
             && let Some(code) = library
                 .extension_registry
                 .bind(py)
@@ -34,6 +36,16 @@ impl Engine {
             return Ok(());
         }
         let nested = !found.parent.is(&found.module);
+        if settings.protocol >= 4
+            && !self.asks_persistent_id
+            && self.write_names(
+                obj,
+                &found.module_name,
+                if nested { &found.name } else { &found.last },
+            )
+        {
+            return Ok(());
+        }
         if settings.protocol >= 4 {
             return self.plan(
                 vec![
@@ -58,6 +70,24 @@ impl Engine {
             vec![Step::Write(line), Step::RememberName(obj.clone().unbind())],
             false,
         )
+    }
+
+    /// Writes module and name, which are nearly always plain strs, and remembers the object; false, and nothing is written,
+    /// where they are not.
+    fn write_names(
+        &mut self,
+        obj: &Bound<'_, PyAny>,
+        module_name: &Bound<'_, PyAny>,
+        name: &Bound<'_, PyAny>,
+    ) -> bool {
+        let py = obj.py();
+        let anchors = [Anchor::of(module_name), Anchor::of(name), Anchor::of(obj)];
+        let written = quiet(py, |q| {
+            self.write_stack_global(q, anchors.map(|anchor| anchor.obj(q)))
+        });
+        // The names may be ours alone.
+        self.memo.settle(py);
+        written
     }
 
     /// A class in a class, for protocols that have no dotted names: `getattr` for each part after the first, of which only

@@ -1082,6 +1082,28 @@ impl Engine {
         Progress::Done
     }
 
+    /// Writes a class or function as STACK_GLOBAL of its module's name and its own; false, and nothing is written, where
+    /// these are not short strs, or a frame is about to end.
+    pub(super) fn write_stack_global<'q>(
+        &mut self,
+        q: Quiet<'q>,
+        [module, name, obj]: [Obj<'q>; 3],
+    ) -> bool {
+        let is_short = |text: Obj<'q>| matches!(classify(text), Kind::Str(text) if text.utf8(q).is_some_and(|utf8| utf8.len() < 256));
+        if !is_short(module) || !is_short(name) || !self.out.has_frame_room(1024) {
+            return false;
+        }
+        // Held by others too, whatever their counts say.
+        self.open += 1;
+        for text in [module, name] {
+            self.leaf(q, text, &classify(text));
+        }
+        self.open -= 1;
+        self.out.opcode(byte::STACK_GLOBAL);
+        self.remember(obj, false);
+        true
+    }
+
     /// Writes `obj` as the call that `value`, a pair of class and arguments, says; false, and nothing is written, where
     /// that takes more than leaves and a class that has been written.
     ///
