@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickletools
 import contextlib
 import re
 import resource
@@ -86,3 +87,31 @@ def little_memory(spare: int = 1 << 30) -> Iterator[None]:
 def as_reference(text: Any) -> str:
     """Return a message with the extension module's own name made the reference's; nothing else may differ."""
     return re.sub(r"\bquickpickle(\._native)?\.(?=[A-Z])", "_pickle.", str(text))
+
+
+def older_words(mine: Raised | Returned, theirs: Raised | Returned) -> bool:
+    """Whether the reference says of an empty stack what only its older patch releases say of it."""
+    return (
+        isinstance(mine, Raised)
+        and isinstance(theirs, Raised)
+        and mine.kind is theirs.kind
+        and theirs.message == "STACK_GLOBAL requires str"
+        and mine.message in ("unpickling stack underflow", "unexpected MARK found")
+    )
+
+
+def frames_lie(data: bytes) -> bool:
+    """Whether a frame ends inside an operation: a stream's reference then reads on behind it, ours does not care."""
+    end = None
+    try:
+        operations = [(op.name, arg, at) for op, arg, at in pickletools.genops(data)]
+    except Exception:
+        return b"\x95" in data
+    for (name, arg, at), (_, _, after) in zip(operations, [*operations[1:], ("", None, len(data))], strict=True):
+        if end is not None and at < end < after:
+            return True
+        if name == "FRAME":
+            if end is not None and at < end:
+                return True
+            end = at + 9 + arg
+    return end is not None and end > len(data)

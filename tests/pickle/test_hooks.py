@@ -17,7 +17,7 @@ import pytest
 
 from tests import samples as s
 from tests.equality import assert_same_graph
-from tests.outcomes import as_reference, outcome
+from tests.outcomes import Raised, as_reference, outcome
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
@@ -146,7 +146,12 @@ def test_reducer_override_is_asked_about_the_same_objects(ours: ModuleType, prot
 
     value = graph()
     mine, theirs = (logged(m, protocol, value, reducer_override=reducer_override) for m in (ours, pickle))
-    assert mine == theirs
+    if mine[0] == theirs[0] == Raised(RecursionError, "maximum recursion depth exceeded"):
+        # The function's reducer names the function: endless, and each ends at a depth of its own.
+        shorter = min(len(mine[1]), len(theirs[1]))
+        assert mine[1][:shorter] == theirs[1][:shorter]
+    else:
+        assert mine == theirs
     assert len(mine[1]) >= 7
 
 

@@ -17,7 +17,7 @@ import pytest
 from tests import corpus, programs
 from tests.conftest import LONG
 from tests.equality import Difference, assert_same_graph
-from tests.outcomes import Raised, Returned, as_reference, little_memory, outcome
+from tests.outcomes import Raised, Returned, as_reference, frames_lie, little_memory, older_words, outcome
 
 ROUNDS = 400_000 if LONG else 12_000
 
@@ -27,8 +27,14 @@ def allowed(mine: Raised | Returned, theirs: Raised | Returned, data: bytes) -> 
 
     - depth: the reference runs into the recursion limit where ours goes on.
     - memory: the reference allocates on the word of an index or a length.
+    - frames: a frame that ends inside an operation.
+    - words: older patch releases have one message for two faults.
     - self-hash: ours rebuilds objects whose hash needs state that comes later; the reference fails with AttributeError.
     """
+    if frames_lie(data):
+        return "frames"
+    if older_words(mine, theirs):
+        return "words"
     if isinstance(theirs, Raised):
         if theirs.kind is RecursionError:
             return "depth"
@@ -47,7 +53,7 @@ def compare(ours: ModuleType, data: bytes) -> str | None:
         try:
             assert_same_graph(mine.value, theirs.value)
         except Difference as difference:
-            return str(difference)
+            return None if allowed(mine, theirs, data) else str(difference)
         except RecursionError:
             pass
         return None

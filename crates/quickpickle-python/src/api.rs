@@ -85,6 +85,8 @@ pub(crate) fn dump(
     };
     with_engine(py, |engine| {
         engine.dump(obj, &settings)?;
+        // Nothing is to be remembered while the file runs.
+        engine.forget(py);
         engine.flush(py, &settings)
     })
 }

@@ -1,9 +1,12 @@
 //! Making objects: what the unpickler needs faster than the bindings have it.
 
+use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
+
+use super::compat;
 
 /// Headers of objects as this interpreter makes them, to be copied: less work than asking for each object anew, and right
 /// whatever the headers hold, as long as only length and value differ between objects of a kind.
@@ -62,6 +65,14 @@ pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
                     ints: [header(1000)?, header(-1000)?],
                     small,
                 };
+                let accented = pyo3::types::PyString::new(py, "\u{e9}t\u{e9}");
+                if !compat::is_compact_ascii(text.as_ptr())
+                    || compat::is_compact_ascii(accented.as_ptr())
+                {
+                    return Err(PyImportError::new_err(
+                        "strs of this CPython do not look as expected",
+                    ));
+                }
                 // Only its header was wanted: fill it, so that what is dropped is a proper str.
                 std::ptr::write_bytes(
                     text.as_ptr()

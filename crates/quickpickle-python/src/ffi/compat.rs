@@ -35,6 +35,30 @@ pub(super) struct SetEntry {
     pub(super) hash: ffi::Py_hash_t,
 }
 
+/// Whether a str is compact and ASCII: its characters, one byte each, follow its header.
+///
+/// # Safety
+/// `text` is a live str, ready where versions know such a thing.
+#[inline(always)]
+pub(super) unsafe fn is_compact_ascii(text: *mut ffi::PyObject) -> bool {
+    // SAFETY: the caller's promise. In 3.14 the state is a word of bit fields behind the hash: two bits interned, three kind,
+    // one compact, one ascii; `build::prepare` looks whether that is so.
+    unsafe {
+        #[cfg(not(Py_3_14))]
+        {
+            ffi::PyUnicode_IS_COMPACT_ASCII(text) != 0
+        }
+        #[cfg(Py_3_14)]
+        {
+            let state = text
+                .cast::<u8>()
+                .add(size_of::<ffi::PyObject>() + 16)
+                .cast::<u32>();
+            *state & (3 << 5) == 3 << 5
+        }
+    }
+}
+
 /// The type's version tag, which changes with every change to it or to its bases and is never used twice; None where the
 /// type has none at the moment.
 ///

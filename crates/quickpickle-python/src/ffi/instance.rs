@@ -39,6 +39,8 @@ pub(crate) enum Attributes<'q> {
     Dict(Dict<'q>),
     /// An array of values.
     Values(Values<'q>),
+    /// A mapping of some other type, which a subclass of dict is.
+    Foreign,
 }
 
 impl TypePtr {
@@ -187,6 +189,10 @@ impl<'q> Obj<'q> {
         };
         if dict.is_null() {
             return Attributes::Empty;
+        }
+        // SAFETY: the instance holds what it has as its dict.
+        if unsafe { ffi::Py_TYPE(dict) != &raw mut ffi::PyDict_Type } {
+            return Attributes::Foreign;
         }
         // SAFETY: the instance holds its dict.
         Attributes::Dict(Dict::new(unsafe { Obj::from_raw(dict) }))
@@ -462,7 +468,7 @@ unsafe fn is_ready_ascii(text: *mut ffi::PyObject) -> bool {
         if ffi::PyUnicode_IS_READY(text) == 0 {
             return false;
         }
-        ffi::PyUnicode_IS_COMPACT_ASCII(text) != 0
+        compat::is_compact_ascii(text)
     }
 }
 

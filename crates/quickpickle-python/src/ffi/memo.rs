@@ -41,6 +41,8 @@ pub(crate) struct Memo {
     log: Vec<usize>,
     /// How much of the log has been settled: is in the table, and holds a reference.
     settled: usize,
+    /// Number of the first entry of the log.
+    first: usize,
 }
 
 impl Memo {
@@ -52,6 +54,7 @@ impl Memo {
             used: 0,
             log: Vec::new(),
             settled: 0,
+            first: 0,
         }
     }
 
@@ -93,7 +96,7 @@ impl Memo {
     /// Remembers `obj`; returns its number.
     #[inline(always)]
     pub(crate) fn put(&mut self, obj: Obj<'_>) -> usize {
-        let number = self.log.len();
+        let number = self.first + self.log.len();
         self.enter(obj.address(), number);
         self.log.push(obj.address());
         number
@@ -102,7 +105,7 @@ impl Memo {
     /// Remembers `obj`, which can be met again only after [`Memo::settle`]; returns its number.
     #[inline(always)]
     pub(crate) fn log(&mut self, obj: Obj<'_>) -> usize {
-        let number = self.log.len();
+        let number = self.first + self.log.len();
         self.log.push(obj.address() | LOGGED);
         number
     }
@@ -110,7 +113,7 @@ impl Memo {
     /// Uses up a number for something that no one can meet again; returns it.
     #[inline(always)]
     pub(crate) fn skip(&mut self) -> usize {
-        let number = self.log.len();
+        let number = self.first + self.log.len();
         self.log.push(0);
         number
     }
@@ -165,7 +168,7 @@ impl Memo {
             let address = marked & !LOGGED;
             if marked & LOGGED != 0 {
                 self.log[number] = address;
-                self.enter(address, number);
+                self.enter(address, self.first + number);
             }
             if address != 0 {
                 // SAFETY: an address in the log that is not settled belongs to an object that was alive when it was
@@ -180,7 +183,7 @@ impl Memo {
     /// consistent before that happens.
     #[inline(always)]
     pub(crate) fn clear(&mut self, py: Python<'_>) {
-        if !self.log.is_empty() {
+        if !self.log.is_empty() || self.first != 0 {
             self.clear_all(py);
         }
     }
@@ -189,6 +192,7 @@ impl Memo {
     fn clear_all(&mut self, _py: Python<'_>) {
         let mut log = std::mem::take(&mut self.log);
         let settled = std::mem::take(&mut self.settled);
+        self.first = 0;
         self.used = 0;
         if self.slots.len() > KEEP {
             self.slots = Vec::new();
@@ -226,6 +230,11 @@ impl Memo {
             entries.push((slot.number as usize, object));
         }
         entries
+    }
+
+    /// Has objects numbered from `next` on, where fewer than that are remembered.
+    pub(crate) fn start_at(&mut self, next: usize) {
+        self.first = next.saturating_sub(self.log.len());
     }
 
     /// Remembers `object` under a number of the caller's choice; the memo holds a reference. Settles first.

@@ -1,5 +1,7 @@
 //! The unpickler's array of remembered objects: one word for each number.
 
+use std::mem::ManuallyDrop;
+
 use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -130,10 +132,13 @@ impl Slots {
 
     /// For the cyclic collector: the objects to which slots hold references.
     pub(crate) fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        for word in &self.words {
-            if *word != 0 && word & TAG == OBJECT {
-                // SAFETY: an untagged word other than 0 is one reference, which is what a Py is.
-                visit.call(unsafe { &*std::ptr::from_ref(word).cast::<Py<PyAny>>() })?;
+        for &word in &self.words {
+            if word != 0 && word & TAG != PENDING {
+                // SAFETY: such a word without its tag is one reference, which is what a Py is; it stays the slot's.
+                let object = ManuallyDrop::new(unsafe {
+                    std::mem::transmute::<usize, Py<PyAny>>(word & !TAG)
+                });
+                visit.call(&*object)?;
             }
         }
         Ok(())

@@ -121,7 +121,7 @@ impl<'q> Str<'q> {
                 ffi::PyErr_Clear();
                 return None;
             }
-            if ffi::PyUnicode_IS_COMPACT_ASCII(ptr) != 0 {
+            if compat::is_compact_ascii(ptr) {
                 let data = ptr.cast::<ffi::PyASCIIObject>().add(1).cast::<u8>();
                 let len = (*ptr.cast::<ffi::PyASCIIObject>()).length as usize;
                 return Some(std::slice::from_raw_parts(data, len));
@@ -133,8 +133,13 @@ impl<'q> Str<'q> {
     /// The UTF-8 of a str with other than ASCII characters, made and cached in it by Python; None with lone surrogates.
     #[inline(never)]
     fn utf8_made(self) -> Option<&'q [u8]> {
+        #[cfg(not(Py_3_12))]
+        if self.has_surrogates() {
+            return None;
+        }
         let mut len = 0;
-        // SAFETY: an exact str; the call allocates plain memory only and runs no code. The cached form lives as long as
+        // SAFETY: an exact str; the call allocates plain memory only and runs no code; for a
+        // lone surrogate it makes an exception, which since 3.12 starts no collection. The cached form lives as long as
         // the str, which outlives 'q.
         unsafe {
             let data = ffi::PyUnicode_AsUTF8AndSize(self.0.as_ptr(), &mut len);
@@ -143,6 +148,27 @@ impl<'q> Str<'q> {
                 return None;
             }
             Some(std::slice::from_raw_parts(data.cast(), len as usize))
+        }
+    }
+
+    /// Whether a lone surrogate is in it: encoding that fails, which makes an exception, and allocating that may start a
+    /// collection.
+    #[cfg(not(Py_3_12))]
+    fn has_surrogates(self) -> bool {
+        let ptr = self.0.as_ptr();
+        // SAFETY: an exact str that is ready has `length` units of one, two or four bytes.
+        unsafe {
+            let len = ffi::PyUnicode_GET_LENGTH(ptr) as usize;
+            let data = ffi::PyUnicode_DATA(ptr);
+            match ffi::PyUnicode_KIND(ptr) {
+                ffi::PyUnicode_1BYTE_KIND => false,
+                ffi::PyUnicode_2BYTE_KIND => std::slice::from_raw_parts(data.cast::<u16>(), len)
+                    .iter()
+                    .any(|unit| (0xd800..0xe000).contains(unit)),
+                _ => std::slice::from_raw_parts(data.cast::<u32>(), len)
+                    .iter()
+                    .any(|unit| (0xd800..0xe000).contains(unit)),
+            }
         }
     }
 }

@@ -171,10 +171,12 @@ impl Pickler {
                 hook::overridden(own, &base, intern!(py, "persistent_id"))?.map(Bound::unbind);
         }
         let mut engine = this.take_engine()?;
-        let written = engine
-            .dump(obj, &settings)
-            .and_then(|()| engine.flush(py, &settings));
-        engine.keep_memo(py);
+        let written = engine.dump(obj, &settings).and_then(|()| {
+            // The file is other code too.
+            engine.keep_memo(py);
+            engine.flush(py, &settings)
+        });
+        engine.give_back(py);
         this.put_engine(engine);
         written
     }
@@ -308,7 +310,9 @@ impl Pickler {
             entries = engine.memo().entries(py);
             other.get().put_engine(engine);
         } else if let Ok(dict) = value.cast::<PyDict>() {
-            for (_, entry) in dict.iter() {
+            // Collected first: what is asked of the entries may run code.
+            let all: Vec<_> = dict.iter().collect();
+            for (_, entry) in all {
                 let pair = entry.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
                 let pair = pair
                     .ok_or_else(|| PyTypeError::new_err("'memo' values must be 2-item tuples"))?;
@@ -326,9 +330,16 @@ impl Pickler {
         let mut engine = self.take_engine()?;
         engine.forget(py);
         entries.sort_by_key(|&(number, _)| number);
+        let next = entries.last().map_or(0, |&(number, _)| number + 1);
         for (number, object) in entries {
-            engine.memo().insert(object, number as u32);
+            let Ok(number) = u32::try_from(number) else {
+                self.put_engine(engine);
+                return Err(pickling_error(py, "memo id too large for LONG_BINGET"));
+            };
+            engine.memo().insert(object, number);
         }
+        // Numbers may be missing from it: those of states that were no objects.
+        engine.memo().start_at(next);
         self.put_engine(engine);
         Ok(())
     }

@@ -132,6 +132,8 @@ impl Engine {
         self.asks_persistent_id = settings.persistent_id.is_some();
         self.overrides_reducers = settings.reducer_override.is_some();
         self.epoch += 1;
+        self.cuts.clear();
+        self.flush_is_due = false;
         self.out.restart(settings.protocol);
         let anchor = Anchor::of(obj);
         if quiet(py, |q| self.write_leaf(q, anchor.obj(q))) {
@@ -172,8 +174,6 @@ impl Engine {
         self.open = 0;
         self.inside.clear();
         self.fast_nesting = 0;
-        self.cuts.clear();
-        self.flush_is_due = false;
         self.kept_frames = 0;
         if self.frames.is_empty()
             && self.spent.is_empty()
@@ -193,6 +193,11 @@ impl Engine {
 
     /// Makes the memo last beyond the dump.
     pub(crate) fn keep_memo(&mut self, py: Python<'_>) {
+        self.memo.settle(py);
+    }
+
+    /// After a dump of a Pickler, or its failure: the memo lasts, memory that is not worth keeping goes.
+    pub(crate) fn give_back(&mut self, py: Python<'_>) {
         self.memo.settle(py);
         self.out.sink_mut().shrink();
     }

@@ -120,7 +120,12 @@ impl Engine {
         }
         let py = value.py();
         let (value, obj) = (Anchor::of(value.as_any()), Anchor::of(obj));
-        quiet(py, |q| self.write_simple(q, value.obj(q), obj.obj(q)))
+        let written = quiet(py, |q| self.write_simple(q, value.obj(q), obj.obj(q)));
+        if written {
+            // Before the answer is dropped, and with it what was remembered by its address.
+            self.memo.settle(py);
+        }
+        written
     }
 
     /// Plans to save what a reducer answered. `obj` is remembered once it is built; without it nothing is.

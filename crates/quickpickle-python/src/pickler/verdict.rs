@@ -35,8 +35,8 @@ pub(super) struct Verdicts {
 
 /// What to do with an instance.
 pub(super) enum Verdict {
-    /// Walk it; its attributes are there.
-    Walk(Place),
+    /// Walk it.
+    Walk,
     /// Ask its reducer.
     Reduce,
     /// Judge its class first.
@@ -70,7 +70,7 @@ impl Verdicts {
             return Verdict::Unknown;
         }
         match entry.place {
-            Some(place) => Verdict::Walk(place),
+            Some(_) => Verdict::Walk,
             None => Verdict::Reduce,
         }
     }

@@ -688,7 +688,7 @@ impl Engine {
     ) -> Progress<'q> {
         let obj = frame.dict.obj(q);
         let Kind::Dict(dict) = classify(obj) else {
-            return Progress::Done;
+            return Progress::Ask(Ask::Fail(Fault::DictChanged));
         };
         let mut value = if DEEP {
             frame.value.take().map(|value| value.obj(q))
@@ -907,7 +907,11 @@ impl Engine {
         let ty = obj.type_ptr();
         let class = ty.as_obj(q);
         let place = match self.verdicts.on(class.address(), ty, self.epoch) {
-            Verdict::Walk(place) if !self.has_special_name(q, obj, place) => place,
+            Verdict::Walk
+                if ty.place() != Place::Unknown && !self.has_special_name(q, obj, ty.place()) =>
+            {
+                ty.place()
+            }
             Verdict::Unknown => return Progress::Ask(Ask::Judge(obj.anchor())),
             _ => return Progress::Ask(Ask::Reduce(obj.anchor())),
         };
@@ -926,6 +930,7 @@ impl Engine {
         }
         match obj.attributes(q, place) {
             Attributes::Empty => false,
+            Attributes::Foreign => true,
             Attributes::Dict(dict) => {
                 let mut pos = 0;
                 std::iter::from_fn(|| dict.next(&mut pos)).any(|(key, _)| is_special(q, key))
@@ -957,6 +962,7 @@ impl Engine {
         self.out.opcodes([byte::EMPTY_TUPLE, byte::NEWOBJ]);
         self.remember(obj, sole);
         match obj.attributes(q, place) {
+            Attributes::Foreign => Progress::Ask(Ask::Fail(Fault::DictChanged)),
             Attributes::Empty => {
                 if cfg!(not(Py_3_11)) && place != Place::Nowhere {
                     self.boundary();
@@ -1024,9 +1030,15 @@ impl Engine {
     ) -> Progress<'q> {
         let values: Values<'q> = match frame.instance.obj(q).attributes(q, Place::Managed) {
             Attributes::Values(values) => values,
-            Attributes::Empty => return Progress::Ask(Ask::Fail(Fault::DictChanged)),
+            Attributes::Empty | Attributes::Foreign => {
+                return Progress::Ask(Ask::Fail(Fault::DictChanged));
+            }
             // Other code has asked for `__dict__`: go on with that.
             Attributes::Dict(dict) => {
+                self.leave(frame.instance.obj(q));
+                if !self.enter(dict.obj()) {
+                    return Progress::Ask(Ask::Fail(Fault::Cyclic(dict.obj().anchor())));
+                }
                 let (pos, size) = (frame.index, frame.size);
                 let in_batch = (pos as u32).saturating_sub(1);
                 return self.fill_dict::<DEEP>(
@@ -1135,7 +1147,8 @@ impl Engine {
             Kind::Float(_) | Kind::None | Kind::Bool(_) => true,
             _ => false,
         };
-        if !args.is_sole()
+        if !value.is_sole()
+            || !args.is_sole()
             || !(0..len).all(|at| items.get(at).is_some_and(is_leaf))
             || self.names_a_constructor(q, class)
         {

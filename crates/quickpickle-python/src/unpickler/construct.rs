@@ -46,7 +46,7 @@ impl Classes {
     /// Whether instances of the class are made by `object.__new__`, get their state by BUILD's default, and keep it in
     /// values that can be written directly. Holds for the class's version tag.
     #[inline(always)]
-    fn is_plain(&mut self, class: &Bound<'_, PyType>) -> PyResult<bool> {
+    pub(super) fn is_plain(&mut self, class: &Bound<'_, PyType>) -> PyResult<bool> {
         let address = class.as_ptr() as usize;
         let slot = ((address >> 4) ^ (address >> 10)) % ENTRIES;
         let version = compat::version_now(class);
@@ -279,12 +279,12 @@ impl<'py> Machine<'py, '_> {
             // A dict is filled directly; what else an instance may have as its `__dict__`, by item.
             match attributes.cast_exact::<PyDict>() {
                 Ok(attributes) => {
-                    for (name, value) in state.iter() {
+                    for (name, value) in state.iter().collect::<Vec<_>>() {
                         attributes.set_item(build::interned(name), value)?;
                     }
                 }
                 Err(_) => {
-                    for (name, value) in state.iter() {
+                    for (name, value) in state.iter().collect::<Vec<_>>() {
                         attributes.set_item(build::interned(name), value)?;
                     }
                 }
@@ -294,7 +294,7 @@ impl<'py> Machine<'py, '_> {
             let Ok(slots) = slots.cast::<PyDict>() else {
                 return Err(Fail::new(py, "slot state is not a dictionary"));
             };
-            for (name, value) in slots.iter() {
+            for (name, value) in slots.iter().collect::<Vec<_>>() {
                 compat::set_attribute(instance, &name, &value)?;
             }
         }

@@ -214,7 +214,11 @@ impl<'py, 'a> Machine<'py, 'a> {
     fn make_state_dict(&mut self, mark: Mark) -> usize {
         let dict = PyDict::new(self.py).into_any();
         self.memory.stack.insert(mark.at, dict.clone());
-        let old = self.memory.memo.put(mark.state - 1, dict);
+        // Unless another PUT has taken the number meanwhile.
+        let old = match self.memory.memo.other(self.py, mark.state - 1) {
+            Other::Pending(_) => self.memory.memo.put(mark.state - 1, dict),
+            _ => None,
+        };
         drop(old);
         mark.at + 1
     }
@@ -275,7 +279,7 @@ impl<'py, 'a> Machine<'py, 'a> {
             }
             Other::Nothing => return Ok(None),
         };
-        // What it was filled with is what the instance got.
+        // What it was filled with is what the instance got; what other code has done to that since shows.
         let copy = instance
             .getattr("__dict__")?
             .cast::<PyDict>()
@@ -356,7 +360,10 @@ impl<'py, 'a> Machine<'py, 'a> {
         else {
             return Ok(false);
         };
-        if !self.memory.stack.take_into_values(&instance, at) {
+        // Its class may have changed since.
+        if !self.memory.classes.is_plain(&instance.get_type())?
+            || !self.memory.stack.take_into_values(&instance, at)
+        {
             return Ok(false);
         }
         source.byte()?;
@@ -451,12 +458,12 @@ impl<'py, 'a> Machine<'py, 'a> {
         if line.is_empty() {
             return Err(Error::new(ErrorKind::Truncated, source.offset()).into());
         }
-        // As C does, which sees the line end there.
-        if let Some(end) = line.iter().position(|&byte| byte == 0) {
-            line.truncate(end);
+        // As C does, which sees the text end there. Otherwise it sees the newline too, skips it where it parses numbers, and
+        // shows it in what it complains of.
+        match line.iter().position(|&byte| byte == 0) {
+            Some(end) => line.truncate(end),
+            None => line.push(b'\n'),
         }
-        // Number parsers skip it, and show it in what they complain of, as they do for the reference.
-        line.push(b'\n');
         Ok(std::ffi::CString::new(line).unwrap_or_default())
     }
 

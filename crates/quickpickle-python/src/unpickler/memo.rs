@@ -38,7 +38,7 @@ impl Memo {
     /// Whether exactly the numbers below [`Memo::len`] have been given.
     #[inline(always)]
     pub(super) fn is_dense(&self) -> bool {
-        self.count == self.dense.len()
+        self.count == self.dense.len() && self.sparse.is_empty()
     }
 
     /// The object of a number.
