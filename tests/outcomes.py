@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pickletools
 import contextlib
+import pickletools
 import re
 import resource
 from collections.abc import Callable, Iterator

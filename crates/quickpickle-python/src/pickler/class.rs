@@ -330,11 +330,12 @@ impl Pickler {
         let mut engine = self.take_engine()?;
         engine.forget(py);
         entries.sort_by_key(|&(number, _)| number);
+        // Numbers that no opcode holds are of no use: such objects are written anew.
+        entries.retain(|&(number, _)| number < u32::MAX as usize);
         let next = entries.last().map_or(0, |&(number, _)| number + 1);
         for (number, object) in entries {
             let Ok(number) = u32::try_from(number) else {
-                self.put_engine(engine);
-                return Err(pickling_error(py, "memo id too large for LONG_BINGET"));
+                continue;
             };
             engine.memo().insert(object, number);
         }
