@@ -88,7 +88,8 @@ def test_one_pickler_many_dumps(ours: ModuleType, values: list[Any], protocol: i
 def test_hooks(ours: ModuleType, value: Any, data: st.DataObject, protocol: int) -> None:
     """persistent_id and reducer_override that answer for some types: same calls, same bytes."""
     persistent = data.draw(st.sampled_from([(), (list,), (dict, tuple), (int, str), (bytes,)]))
-    overridden = data.draw(st.sampled_from([(), ("Point",), ("Plain", "Record"), ("function",)]))
+    # Not functions: their reducer here names a function, which is endless.
+    overridden = data.draw(st.sampled_from([(), ("Point",), ("Plain", "Record")]))
     got = []
     for module in (ours, pickle):
         calls: list[str] = []

@@ -367,7 +367,7 @@ fn local_object(obj: &Bound<'_, PyAny>, name: &Bound<'_, PyAny>) -> PyResult<PyE
             (obj,),
         ));
     }
-    let verb = if cfg!(Py_3_12) { "get" } else { "pickle" };
+    let verb = if cfg!(Py_3_13) { "get" } else { "pickle" };
     Ok(PyAttributeError::new_err(format!(
         "Can't {verb} local object {}",
         name.repr()?

@@ -963,17 +963,9 @@ impl Engine {
         self.remember(obj, sole);
         match obj.attributes(q, place) {
             Attributes::Foreign => Progress::Ask(Ask::Fail(Fault::DictChanged)),
-            Attributes::Empty => {
-                if cfg!(not(Py_3_11)) && place != Place::Nowhere {
-                    self.boundary();
-                    self.empty_dict();
-                    self.skip();
-                    self.out.opcode(byte::BUILD);
-                }
-                Progress::Done
-            }
+            Attributes::Empty => Progress::Done,
             Attributes::Dict(dict) => {
-                if cfg!(Py_3_11) && dict.len() == 0 {
+                if dict.len() == 0 {
                     return Progress::Done;
                 }
                 self.boundary();

@@ -174,7 +174,12 @@ impl Unpickler {
             .as_ref()
             .is_none_or(|config| config.fix_imports);
         let Ok(module_name) = module_name.cast::<PyString>() else {
-            return Err(PyTypeError::new_err("module name must be a string"));
+            return Err(PyTypeError::new_err(if cfg!(Py_3_11) {
+                "module name must be a string".to_owned()
+            } else {
+                let found = compat::type_name(&module_name.get_type());
+                format!("__import__() argument 1 must be str, not {found}")
+            }));
         };
         let global_name = global_name.cast::<PyString>()?;
         find_class(

@@ -131,7 +131,7 @@ pub(super) fn find_class<'py>(
 fn local_attribute(holder: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> PyResult<PyErr> {
     Ok(PyAttributeError::new_err(format!(
         "Can't {} local attribute {} on {}",
-        if cfg!(Py_3_12) { "get" } else { "pickle" },
+        if cfg!(Py_3_13) { "get" } else { "pickle" },
         name.repr()?,
         holder.repr()?
     )))

@@ -39,7 +39,7 @@ pub(crate) struct Hooks<'py> {
 }
 
 /// What a persistent id without `persistent_load` is answered with.
-const NO_PERSISTENT_LOAD: &str = if cfg!(Py_3_13) {
+const NO_PERSISTENT_LOAD: &str = if cfg!(Py_3_12) {
     "A load persistent id instruction was encountered, but no persistent_load function was specified."
 } else {
     "A load persistent id instruction was encountered,\nbut no persistent_load function was specified."
