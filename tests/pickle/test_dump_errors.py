@@ -341,7 +341,11 @@ def persistent_id_newline(module: ModuleType, protocol: int) -> Any:
 
 @misuse
 def persistent_id_unpicklable(module: ModuleType, protocol: int) -> Any:
-    return _hooked(module, protocol, persistent_id=lambda self, obj: (s.numbers(1) if protocol else "numbers") if obj == [] else None)
+    return _hooked(
+        module,
+        protocol,
+        persistent_id=lambda self, obj: (s.numbers(1) if protocol else "numbers") if obj == [] else None,
+    )
 
 
 @misuse

@@ -73,7 +73,7 @@ def test_without_hooks(ours: ModuleType) -> None:
         if b"exec" in data:
             continue
         a, b = outcome(ours.loads, data), outcome(pickle.loads, data)
-        if isinstance(a, Returned) and isinstance(b, Returned) or older_words(a, b):
+        if (isinstance(a, Returned) and isinstance(b, Returned)) or older_words(a, b):
             continue
         if describe(a) != describe(b):
             found.append(f"{name}: {data!r}\n    ours {describe(a)}\n    C    {describe(b)}")
