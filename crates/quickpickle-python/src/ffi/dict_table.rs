@@ -3,7 +3,6 @@
 //! Since 3.11 a dict whose keys are all str has a table of its own kind: counters, an index by hash, and pairs of key and
 //! value in the order of insertion. For a dict that is still empty, and keys that differ, that table can be written as it
 //! will be. [`check_layout`] compares dicts built here with the interpreter's; without that proof nothing is built.
-//! Measured: two keys 1.3 times, eight keys twice as fast as inserting them.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};

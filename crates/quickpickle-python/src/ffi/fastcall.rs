@@ -1,8 +1,7 @@
 //! The entry points `dumps` and `loads`.
 //!
 //! Nearly all calls have one positional argument and nothing else. Those go straight to work; all others go to the same
-//! functions as the bindings wrap them, which parse any arguments. Measured: a third of the time that pickling a small
-//! object takes.
+//! functions as the bindings wrap them, which parse any arguments.
 
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
