@@ -14,8 +14,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, TextIO
 
-_Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
-_CODES: Final[dict[_Style, str]] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_CODES: Final[dict[str, str]] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 _UNITS: Final = ("KiB", "MiB", "GiB", "TiB")
 # Seconds between two drawings of a progress line.
 _REDRAW: Final = 0.1
@@ -30,7 +29,7 @@ class Terminal:
         self._drawn = 0
         self._last = 0.0
 
-    def style(self, text: str, *styles: _Style) -> str:
+    def style(self, text: str, *styles: str) -> str:
         """``text`` for standard output in these styles, if that shows them."""
         return _styled(text, styles) if self._out_colored else text
 
@@ -121,7 +120,7 @@ def _wants_color(stream: TextIO, color: str) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def _styled(text: str, styles: Iterable[_Style]) -> str:
+def _styled(text: str, styles: Iterable[str]) -> str:
     codes = ";".join(_CODES[style] for style in styles)
     return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
 
