@@ -14,12 +14,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MIB = 1 << 20
+# Time-outs are there to end what hangs. Slow machines, and valgrind, are not what they should find.
+PATIENCE = float(os.environ.get("QUICKPICKLE_TEST_PATIENCE", "5"))
 
 
 def run(
     code: str, *, cap: int | None = None, timeout: float = 60, flags: tuple[str, ...] = (), module: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``code`` with ``cap`` bytes of address space above what the imports took."""
+    """Run ``code`` with ``cap`` bytes of address space above what the imports took, in ``timeout`` seconds at ease."""
     name = module or os.environ.get("QUICKPICKLE_OURS", "quickpickle")
     head = f"import io, sys, pickle, importlib\nP = importlib.import_module({name!r})\n"
     if cap is not None:
@@ -32,7 +34,7 @@ def run(
         [sys.executable, "-X", "faulthandler", *flags, "-c", head + textwrap.dedent(code)],
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=timeout * PATIENCE,
         cwd=ROOT,
     )
 

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from tests.child import ROOT
+from tests.child import PATIENCE, ROOT
 
 pytest.importorskip("test.test_pickle", reason="this interpreter has no test package", exc_type=ImportError)
 
@@ -65,7 +65,7 @@ def run(*arguments: str) -> dict[str, object]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=800,
+        timeout=800 * PATIENCE / 5,
         env={**os.environ, "PYTHONWARNINGS": "ignore"},
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith('{"ran"')]

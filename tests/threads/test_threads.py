@@ -25,7 +25,7 @@ def run(*targets):
             failures.append(repr(exc))
     threads = [threading.Thread(target=guard, args=(t,)) for t in targets]
     for t in threads: t.start()
-    for t in threads: t.join(60)
+    for t in threads: t.join(500)
     assert not any(t.is_alive() for t in threads), "a thread hangs"
     assert not failures, failures
 """
