@@ -21,6 +21,8 @@ __all__ = [
     "Unpickler",
     "UnpicklerMemo",
     "__version__",
+    "_get_or_create_tracker_id",
+    "_lookup_class_or_track",
     "dump",
     "dumps",
     "load",
@@ -218,3 +220,9 @@ class Unpickler:
 
         Called for each class or function a pickle names; raise ``UnpicklingError`` to refuse.
         """
+
+def _get_or_create_tracker_id(class_def: Any, /) -> str:
+    """The id under which a dynamic class or type variable travels; drawn at random when first asked for."""
+
+def _lookup_class_or_track(class_tracker_id: str | None, class_def: Any, /) -> Any:
+    """The class that has the id; ``class_def``, which has it from then on, if there is none."""

@@ -6,6 +6,7 @@ compile_error!(
 );
 
 mod api;
+mod cloud;
 mod ffi;
 mod hook;
 mod options;
@@ -20,6 +21,8 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::api::{dump, load};
+    #[pymodule_export]
+    use super::cloud::tracker::{_get_or_create_tracker_id, _lookup_class_or_track};
     #[pymodule_export]
     use super::pickler::{Pickler, PicklerMemo};
     #[pymodule_export]
