@@ -5,6 +5,7 @@ keeps the two equal. The names and their arguments are those of the standard lib
 where the format is described.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pickle import PickleBuffer
@@ -18,6 +19,7 @@ __version__: str
 __all__ = [
     "Pickler",
     "PicklerMemo",
+    "RecoveryEngine",
     "Unpickler",
     "UnpicklerMemo",
     "__version__",
@@ -27,6 +29,7 @@ __all__ = [
     "dumps",
     "load",
     "loads",
+    "recovery_codec_name",
 ]
 
 _Reduced: TypeAlias = str | tuple[Any, ...]
@@ -226,3 +229,80 @@ def _get_or_create_tracker_id(class_def: Any, /) -> str:
 
 def _lookup_class_or_track(class_tracker_id: str | None, class_def: Any, /) -> Any:
     """The class that has the id; ``class_def``, which has it from then on, if there is none."""
+
+def recovery_codec_name(codec: int, /) -> str:
+    """The name of a record's codec number, compression included: ``pickle``, ``java+lz4``."""
+
+@final
+class RecoveryEngine:
+    """A crash-safe store of named bytes; what ``quickpickle.recovery`` is made on.
+
+    Methods may be called from several threads, and do not hold the GIL while they wait. All raise
+    subclasses of ``quickpickle.recovery.RecoveryError``; after ``close``, and in another process than
+    the one that opened it, ``ClosedError``. The dicts they return have the keys of the dataclasses in
+    ``quickpickle.recovery``.
+    """
+
+    @staticmethod
+    def open(
+        *,
+        url: str | None = None,
+        directory: str | os.PathLike[str] | None = None,
+        engine: str | None = None,
+        sync: str = "always",
+        compression: str | None = None,
+        strict: bool = False,
+        read_only: bool = False,
+        wait: float | None = None,
+        segment_bytes: int | None = None,
+        auto_compact: bool | None = None,
+        operation_timeout: float | None = None,
+        session_timeout: float | None = None,
+    ) -> RecoveryEngine:
+        """Open a store named by ``url`` or ``directory``, one of the two.
+
+        Arguments as for ``quickpickle.recovery.open``; ``wait`` is in seconds, ``None`` not to wait and
+        infinity to wait for as long as it takes. Signal handlers run meanwhile; what one raises ends it.
+        """
+
+    def persist(self, name: str, codec: int, value: bytes, /) -> None:
+        """Store ``value`` under ``name``, tagged with the number of what wrote it."""
+
+    def persist_batch(self, entries: list[tuple[str, int, bytes]], /) -> None:
+        """Store many at once, with one sync where the engine can; not atomic."""
+
+    def unpersist(self, name: str, /) -> None:
+        """Remove ``name``; succeeds if it is not there."""
+
+    def read(self, prefix: str, /) -> list[tuple[str, int, bytes]]:
+        """Names, codecs and values, for names that start with ``prefix``, ordered by name."""
+
+    def names(self, prefix: str, /) -> list[str]:
+        """The names that start with ``prefix``, ordered."""
+
+    def get(self, name: str, /) -> tuple[int, bytes] | None:
+        """Codec and value of the entry called exactly ``name``, or ``None``."""
+
+    def sync(self) -> None:
+        """Return once everything stored so far is on the device."""
+
+    def opening_report(self) -> dict[str, Any]:
+        """What was found when the store was opened, or revived."""
+
+    def verify(self) -> dict[str, Any]:
+        """Read the whole store again and check it; changes nothing."""
+
+    def compact(self) -> dict[str, Any]:
+        """Give back the space of what was replaced and removed."""
+
+    def stats(self) -> dict[str, Any]:
+        """How much the store holds."""
+
+    def revive(self) -> None:
+        """After a failure that poisoned the engine: build the store anew without giving up the lock."""
+
+    def disown(self) -> None:
+        """In the child of a fork: let go of files and locks without touching them. Elsewhere: nothing."""
+
+    def close(self) -> None:
+        """Make everything durable and release the store; closing twice is fine."""

@@ -12,6 +12,7 @@ mod hook;
 mod options;
 mod pickler;
 mod python_types;
+mod recovery;
 mod unpickler;
 
 use pyo3::prelude::*;
@@ -25,6 +26,8 @@ mod _native {
     use super::cloud::tracker::{_get_or_create_tracker_id, _lookup_class_or_track};
     #[pymodule_export]
     use super::pickler::{Pickler, PicklerMemo};
+    #[pymodule_export]
+    use super::recovery::{RecoveryEngine, recovery_codec_name};
     #[pymodule_export]
     use super::unpickler::{Unpickler, UnpicklerMemo};
     use pyo3::prelude::*;

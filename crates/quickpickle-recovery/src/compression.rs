@@ -233,6 +233,10 @@ impl<E: PersistenceEngine> PersistenceEngine for Compressed<E> {
         self.engine.revive()
     }
 
+    fn disown(&self) {
+        self.engine.disown();
+    }
+
     fn close(&self) -> Result<()> {
         self.engine.close()
     }

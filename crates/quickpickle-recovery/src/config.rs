@@ -171,10 +171,10 @@ impl Config {
         };
         match url.split_once(':') {
             Some(("log", rest)) => with_directory(Some(EngineKind::Log), rest),
-            Some(("file_system" | "file-system" | "fs", rest)) => {
+            Some(("file_system" | "file-system" | "file" | "fs", rest)) => {
                 with_directory(Some(EngineKind::FileSystem), rest)
             }
-            Some(("black_hole" | "black-hole", _)) => Ok(Self::black_hole()),
+            Some(("black_hole" | "black-hole" | "blackhole", _)) => Ok(Self::black_hole()),
             Some(("zookeeper" | "zk", rest)) => {
                 let rest = rest.strip_prefix("//").unwrap_or(rest);
                 let (servers, dir) = rest

@@ -222,6 +222,11 @@ pub trait PersistenceEngine: Send + Sync {
     /// through again if that succeeds. `Ok` on an engine that is not poisoned changes nothing.
     fn revive(&self) -> Result<()>;
 
+    /// For the child of a fork: lets go of the files and locks that came with it, without writing, syncing or unlocking anything, so that
+    /// the store stays its parent's and the lock goes when the parent does. The engine is closed afterwards and must not be dropped in
+    /// the child: its threads are not there to be joined. What another thread of the parent was using during the fork cannot be let go.
+    fn disown(&self) {}
+
     /// Makes everything durable and releases the store. Closing twice is fine; other calls fail with [`ErrorKind::Closed`] afterwards.
     fn close(&self) -> Result<()>;
 }

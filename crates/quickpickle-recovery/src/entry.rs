@@ -28,6 +28,10 @@ impl CodecId {
     pub const JAVA: Self = Self(3);
     /// Kryo, as Spark configures it.
     pub const KRYO: Self = Self(4);
+    /// JSON text in UTF-8.
+    pub const JSON: Self = Self(5);
+    /// A serialiser that says its own name: one byte for the length of the name, the name in UTF-8, then what it wrote.
+    pub const NAMED: Self = Self(6);
 
     /// The tag as it is stored.
     #[must_use]
@@ -59,7 +63,7 @@ impl CodecId {
         Self((self.0 & 0xff) | ((compression as u16) << 8))
     }
 
-    /// The serialiser with this name (`raw`, `pickle`, `compact`, `java`, `kryo`), if there is one.
+    /// The serialiser with this name (`raw`, `pickle`, `compact`, `java`, `kryo`, `json`, `named`), if there is one.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -68,6 +72,8 @@ impl CodecId {
             "compact" => Some(Self::COMPACT),
             "java" => Some(Self::JAVA),
             "kryo" => Some(Self::KRYO),
+            "json" => Some(Self::JSON),
+            "named" => Some(Self::NAMED),
             _ => None,
         }
     }
@@ -81,6 +87,8 @@ impl fmt::Display for CodecId {
             2 => f.write_str("compact")?,
             3 => f.write_str("java")?,
             4 => f.write_str("kryo")?,
+            5 => f.write_str("json")?,
+            6 => f.write_str("named")?,
             other => write!(f, "codec-{other}")?,
         }
         match self.compression() {

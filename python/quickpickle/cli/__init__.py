@@ -39,7 +39,7 @@ class Command(NamedTuple):
         return f"{__name__}.{self.name.replace('-', '_')}"
 
 
-COMMANDS: Final[tuple[Command, ...]] = ()
+COMMANDS: Final = (Command("recovery", "look into, check, repair, compact and move recovery stores"),)
 
 
 def command_parser(command: Command) -> Parser:

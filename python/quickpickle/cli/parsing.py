@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from typing import Any, Final
 
 from quickpickle.cli.outcome import ExitCode
 
+_WIDTH: Final = 79
 EXIT_CODES: Final = f"""exit codes:
   {ExitCode.OK:<5}done, and nothing is wrong
   {ExitCode.FOUND:<5}done, and something is wrong with what was looked at
@@ -24,7 +26,10 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *, examples: tuple[tuple[str, str], ...] = (), **settings: Any) -> None:
         settings.setdefault("allow_abbrev", False)
+        # Examples are laid out by us, so argparse must not; then the description is ours to wrap too.
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        if settings.get("description"):
+            settings["description"] = textwrap.fill(settings["description"], _WIDTH)
         super().__init__(**settings)
         if examples:
             self.show_examples(*examples)

@@ -565,6 +565,13 @@ impl PersistenceEngine for FileSystemEngine {
         Ok(())
     }
 
+    fn disown(&self) {
+        if let Ok(mut state) = self.state.try_lock() {
+            state.health = Health::Closed;
+            state.lock = None;
+        }
+    }
+
     fn close(&self) -> Result<()> {
         let result = match self.writable() {
             Err(error) if matches!(error.kind(), ErrorKind::Closed | ErrorKind::ReadOnly) => Ok(()),

@@ -219,6 +219,11 @@ impl Committer {
         )
     }
 
+    /// The writer, unless somebody has it.
+    pub(crate) fn try_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        self.writer.try_lock().ok()
+    }
+
     /// The writer, poisoned if a panic interrupted somebody who had it.
     pub(crate) fn writer(&self) -> MutexGuard<'_, Writer> {
         self.writer.lock().unwrap_or_else(|interrupted| {

@@ -556,6 +556,20 @@ impl PersistenceEngine for LogEngine {
         self.shared.revive()
     }
 
+    fn disown(&self) {
+        // A lock that cannot be had now belonged to a thread that is not in this process, and will never be had.
+        if let Some(mut writer) = self.shared.committer.try_writer() {
+            writer.active = None;
+            writer.health = Health::Closed;
+        }
+        if let Ok(mut index) = self.shared.committer.index.try_write() {
+            index.segments.clear();
+        }
+        if let Ok(mut lock) = self.shared.lock.try_lock() {
+            *lock = None;
+        }
+    }
+
     fn close(&self) -> Result<()> {
         self.shared.committer.written.stop();
         self.shared.committer.rotated.stop();
