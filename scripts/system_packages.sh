@@ -41,6 +41,11 @@ for python in /usr/bin/python3.1[0-9]; do
     fi
 done
 
+if [ "$purpose" = test ]; then
+    # Recovery stores are tested on a real ZooKeeper server.
+    need libzookeeper-java test -e /usr/share/java/zookeeper.jar
+fi
+
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then

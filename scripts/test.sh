@@ -43,6 +43,8 @@ test_on() {
         build_wheel "$name" "$path"
         install_wheel "$venv" "$wheel" test
     fi
+    # What is the same on every interpreter, and slow, runs on the main one.
+    [ "$name" = "$main_name" ] || export QUICKPICKLE_SECONDARY_INTERPRETER=1
     "$venv/bin/python" -m pytest tests -q -p no:cacheprovider --junitxml="$reports/$name.xml" \
         -o junit_suite_name="CPython $name"
 }

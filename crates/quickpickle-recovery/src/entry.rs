@@ -63,7 +63,7 @@ impl CodecId {
         Self((self.0 & 0xff) | ((compression as u16) << 8))
     }
 
-    /// The serialiser with this name (`raw`, `pickle`, `compact`, `java`, `kryo`, `json`, `named`), if there is one.
+    /// The serialiser with this name (`raw`, `pickle`, `compact`, `java`, `kryo`) that a setting can choose, if there is one.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -72,8 +72,6 @@ impl CodecId {
             "compact" => Some(Self::COMPACT),
             "java" => Some(Self::JAVA),
             "kryo" => Some(Self::KRYO),
-            "json" => Some(Self::JSON),
-            "named" => Some(Self::NAMED),
             _ => None,
         }
     }

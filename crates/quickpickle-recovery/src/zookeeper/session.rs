@@ -169,9 +169,14 @@ impl Session {
         // The task keeps to the limit itself; the margin is for a machine too busy to run it.
         match receiver.recv_timeout(limit + Duration::from_secs(2)) {
             Ok(result) => result,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                Err(self.shared.unavailable(what, limit, None))
-            }
+            Err(RecvTimeoutError::Timeout) => Err(self.shared.unavailable(what, limit, None)),
+            Err(RecvTimeoutError::Disconnected) => Err(Error::new(
+                ErrorKind::Closed,
+                &self.shared.servers,
+                format!(
+                    "the engine was closed meanwhile: cannot {what}, or it is not known whether it was done"
+                ),
+            )),
         }
     }
 

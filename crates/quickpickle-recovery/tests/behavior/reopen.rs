@@ -293,3 +293,47 @@ fn tree_size(directory: &Path) -> u64 {
     });
     size
 }
+
+#[test]
+fn what_a_fork_left_to_a_child_is_let_go_untouched() {
+    for fixture in local() {
+        let engine = fixture.open();
+        engine.persist("a", b"1").unwrap();
+        let files = || {
+            let mut found: Vec<_> = walk(fixture.directory.path())
+                .into_iter()
+                .filter(|path| !path.ends_with("LOCK"))
+                .map(|path| (path.clone(), std::fs::read(path).unwrap()))
+                .collect();
+            found.sort();
+            found
+        };
+        let before = files();
+        engine.disown();
+        assert_eq!(files(), before, "{}", fixture.name);
+        for refused in [engine.persist("b", b"2"), engine.unpersist("a")] {
+            let error = refused.expect_err("it is not ours any more");
+            assert_eq!(error.kind(), ErrorKind::Closed, "{}", fixture.name);
+        }
+        assert_eq!(engine.read("").unwrap_err().kind(), ErrorKind::Closed);
+        // As in a child, whose copy of the parent's threads is not there to be joined.
+        std::mem::forget(engine);
+        let next = fixture.open();
+        assert_eq!(next.read("").unwrap().len(), 1, "{}", fixture.name);
+        assert!(next.opening_report().is_sound());
+    }
+}
+
+/// Every file below a directory.
+fn walk(directory: &Path) -> Vec<std::path::PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(walk(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}

@@ -121,7 +121,12 @@ fn addresses_name_engines() {
         kind("fs:b").unwrap(),
         (EngineKind::FileSystem, Some("b".into()), None)
     );
+    assert_eq!(
+        kind("file:///b/c").unwrap(),
+        (EngineKind::FileSystem, Some("/b/c".into()), None)
+    );
     assert_eq!(kind("black_hole:").unwrap().0, EngineKind::BlackHole);
+    assert_eq!(kind("blackhole:").unwrap().0, EngineKind::BlackHole);
     assert_eq!(
         kind("zk://h:1,i:2/x/y").unwrap(),
         (EngineKind::ZooKeeper, None, Some("/x/y".into()))
