@@ -19,17 +19,35 @@ __version__: str
 __all__ = [
     "Pickler",
     "PicklerMemo",
+    "Reconstructor",
     "RecoveryEngine",
     "Unpickler",
     "UnpicklerMemo",
     "__version__",
+    "_builtin_type",
+    "_class_setstate",
+    "_file_reconstructor",
+    "_function_setstate",
+    "_get_dataclass_field_type_sentinel",
     "_get_or_create_tracker_id",
     "_lookup_class_or_track",
+    "_make_cell",
+    "_make_dict_items",
+    "_make_dict_keys",
+    "_make_dict_values",
+    "_make_empty_cell",
+    "_make_function",
+    "_make_skeleton_class",
+    "_make_skeleton_enum",
+    "_make_typevar",
+    "_reset_classes",
     "dump",
     "dumps",
+    "dynamic_subimport",
     "load",
     "loads",
     "recovery_codec_name",
+    "subimport",
 ]
 
 _Reduced: TypeAlias = str | tuple[Any, ...]
@@ -306,3 +324,36 @@ class RecoveryEngine:
 
     def close(self) -> None:
         """Make everything durable and release the store; closing twice is fine."""
+def _reset_classes(reset: bool | None = None, /) -> bool:
+    """Whether loading a class that this process has already gives it the attributes that the payload holds.
+
+    Set first, if an argument is given; returns what was the case before.
+    """
+
+@final
+class Reconstructor:
+    """A function that rebuilds something: what payloads call by one of cloudpickle's names."""
+
+    @property
+    def __name__(self) -> str: ...
+    @property
+    def __qualname__(self) -> str: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Rebuild an object from the parts that a payload holds."""
+
+_builtin_type: Reconstructor
+_make_cell: Reconstructor
+_make_empty_cell: Reconstructor
+_make_function: Reconstructor
+_function_setstate: Reconstructor
+_make_skeleton_class: Reconstructor
+_make_skeleton_enum: Reconstructor
+_class_setstate: Reconstructor
+_make_typevar: Reconstructor
+subimport: Reconstructor
+dynamic_subimport: Reconstructor
+_make_dict_items: Reconstructor
+_make_dict_keys: Reconstructor
+_make_dict_values: Reconstructor
+_get_dataclass_field_type_sentinel: Reconstructor
+_file_reconstructor: Reconstructor

@@ -23,6 +23,8 @@ mod _native {
     #[pymodule_export]
     use super::api::{dump, load};
     #[pymodule_export]
+    use super::cloud::reconstruct::{_reset_classes, Reconstructor};
+    #[pymodule_export]
     use super::cloud::tracker::{_get_or_create_tracker_id, _lookup_class_or_track};
     #[pymodule_export]
     use super::pickler::{Pickler, PicklerMemo};
@@ -39,6 +41,7 @@ mod _native {
         crate::ffi::dict_table::check_layout(module.py())?;
         let dumps = wrap_pyfunction!(crate::api::dumps, module)?.into_any();
         let loads = wrap_pyfunction!(crate::api::loads, module)?.into_any();
+        crate::cloud::reconstruct::add(module)?;
         crate::ffi::fastcall::add(module, dumps, loads)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }

@@ -77,7 +77,6 @@ impl Table {
             .filter(|entry| alive(class.py(), &entry.class).is_some_and(|found| found.is(class)))
     }
 
-    #[allow(dead_code, reason = "for loading classes")]
     fn entry_mut(&mut self, class: &Bound<'_, PyAny>) -> Option<&mut Entry> {
         self.by_class
             .get_mut(&(class.as_ptr() as usize))
@@ -253,7 +252,6 @@ fn enter<'py>(
 }
 
 /// Whether the state of some load has been put into the class. Classes that are not tracked are taken to be complete.
-#[allow(dead_code, reason = "for loading classes")]
 pub(crate) fn is_complete(class: &Bound<'_, PyAny>) -> bool {
     Locked::take()
         .table()
@@ -262,13 +260,11 @@ pub(crate) fn is_complete(class: &Bound<'_, PyAny>) -> bool {
 }
 
 /// Whether the class is tracked under an id.
-#[allow(dead_code, reason = "for loading classes")]
 pub(crate) fn is_tracked(class: &Bound<'_, PyAny>) -> bool {
     Locked::take().table().entry(class).is_some()
 }
 
 /// The class's state has been put into it.
-#[allow(dead_code, reason = "for loading classes")]
 pub(crate) fn mark_complete(class: &Bound<'_, PyAny>) {
     if let Some(entry) = Locked::take().table().entry_mut(class) {
         entry.complete = true;

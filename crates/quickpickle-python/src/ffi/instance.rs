@@ -133,6 +133,43 @@ pub(crate) fn shape(class: &Bound<'_, PyType>) -> Shape {
     }
 }
 
+/// Whether setting an attribute of the class is left to `type`.
+pub(crate) fn sets_attributes_plainly(class: &Bound<'_, PyType>) -> bool {
+    // SAFETY: the class is alive, and so is its metaclass; only fields of types are read.
+    unsafe {
+        let meta = ffi::Py_TYPE(class.as_ptr());
+        same(
+            (*meta).tp_setattro.map(|f| f as usize),
+            ffi::PyType_Type.tp_setattro.map(|f| f as usize),
+        )
+    }
+}
+
+/// Whether the class itself, and not a base, has just this object as its attribute of that name.
+pub(crate) fn has_own(
+    class: &Bound<'_, PyType>,
+    name: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> bool {
+    // Other names could run code when they are compared.
+    if !name.is_exact_instance_of::<pyo3::types::PyString>() {
+        return false;
+    }
+    // SAFETY: the class is alive; the dict of one that was made at run time is in its type object. What is found is
+    // borrowed and only compared.
+    unsafe {
+        let ty = class.as_type_ptr();
+        if (*ty).tp_flags & ffi::Py_TPFLAGS_HEAPTYPE == 0 || (*ty).tp_dict.is_null() {
+            return false;
+        }
+        let found = ffi::PyDict_GetItemWithError((*ty).tp_dict, name.as_ptr());
+        if found.is_null() && !ffi::PyErr_Occurred().is_null() {
+            ffi::PyErr_Clear();
+        }
+        found == value.as_ptr()
+    }
+}
+
 fn same(one: Option<usize>, other: Option<usize>) -> bool {
     one == other
 }

@@ -22,6 +22,7 @@ pub(crate) mod compat;
 pub(crate) mod dict;
 pub(crate) mod dict_table;
 pub(crate) mod fastcall;
+pub(crate) mod function;
 pub(crate) mod instance;
 pub(crate) mod long;
 pub(crate) mod memo;

@@ -13,6 +13,7 @@ use super::fail::Fail;
 use super::machine::Machine;
 use super::notes;
 use super::source::Feed;
+use crate::cloud::reconstruct;
 use crate::ffi::instance::{self, Place};
 use crate::ffi::object::{Anchor, quiet};
 use crate::ffi::{build, compat};
@@ -186,7 +187,7 @@ impl<'py> Machine<'py, '_> {
         let args = self.pop_one()?;
         let callable = self.pop_one()?;
         let at = self.at;
-        let made = match self.outside(|_| build::call(&callable, &args)) {
+        let made = match self.outside(|_| reconstruct::call(&callable, &args)) {
             Ok(made) => made,
             // What protocols without an opcode for sets write: the same, item by item.
             Err(error) if callable.is(self.py.get_type::<PySet>()) => {

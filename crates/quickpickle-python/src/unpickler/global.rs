@@ -8,6 +8,7 @@ use super::fail::Fail;
 use super::machine::Machine;
 use super::notes;
 use super::source::Feed;
+use crate::cloud::reconstruct;
 use crate::ffi::compat;
 use crate::python_types::{library, loaded_module, unpickling_error};
 
@@ -103,6 +104,9 @@ pub(super) fn find_class<'py>(
     let (mut module, mut name) = (module.clone(), name.clone());
     if protocol < 3 && fix_imports {
         (module, name) = python3_names(module, name)?;
+    }
+    if let Some(found) = reconstruct::find(&module, &name)? {
+        return Ok(found);
     }
     let holder = match loaded_module(&module)? {
         Some(loaded) => loaded,
