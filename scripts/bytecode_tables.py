@@ -60,10 +60,10 @@ def kind(name: str, number: int, about: dict) -> str:
     if number in about["hasname"]:
         if name == "LOAD_SUPER_ATTR":
             return "name, from the third bit on"
-        shifted = version >= (3, 11) and name == "LOAD_GLOBAL" or version >= (3, 12) and name == "LOAD_ATTR"
+        shifted = (version >= (3, 11) and name == "LOAD_GLOBAL") or (version >= (3, 12) and name == "LOAD_ATTR")
         return "name, from the second bit on" if shifted else "name"
     # Some load two variables, with half of the argument each.
-    if number in about["haslocal"] and name.count("FAST") == 1 or number in about["hasfree"]:
+    if (number in about["haslocal"] and name.count("FAST") == 1) or number in about["hasfree"]:
         return "variable"
     if number in about["hasjabs"]:
         return "jump to"
@@ -89,10 +89,13 @@ def table(about: dict) -> str:
 
 def main() -> None:
     """Ask each interpreter, oldest first, and write all tables."""
-    answers = [json.loads(subprocess.run([path, "-c", ASK], capture_output=True, check=True).stdout) for path in sys.argv[1:]]
+    answers = []
+    for path in sys.argv[1:]:
+        answers.append(json.loads(subprocess.run([path, "-c", ASK], capture_output=True, check=True).stdout))
     answers.sort(key=lambda about: about["version"])
     print(HEAD)
-    print(f"/// All versions known, oldest first.\n#[rustfmt::skip]\npub(super) static TABLES: [Table; {len(answers)}] = [")
+    print("/// All versions known, oldest first.\n#[rustfmt::skip]")
+    print(f"pub(super) static TABLES: [Table; {len(answers)}] = [")
     print("\n".join(table(about) for about in answers))
     print("];")
 

@@ -111,6 +111,24 @@ from quickpickle._native import (
 )
 from quickpickle._native import __version__ as __version__
 
+# Type checkers know this name; importing it from typing would cost what pickle does not.
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from quickpickle.standin import install as install
+    from quickpickle.standin import status as status
+    from quickpickle.standin import uninstall as uninstall
+else:
+
+    def __getattr__(name):
+        """What is imported only when it is asked for."""
+        if name in ("install", "status", "uninstall"):
+            from quickpickle import standin
+
+            return getattr(standin, name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 # The standard library's list: what ``from pickle import *`` gives.
 __all__ = [
     "ADDITEMS",

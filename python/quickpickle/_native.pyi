@@ -242,12 +242,6 @@ class Unpickler:
         Called for each class or function a pickle names; raise ``UnpicklingError`` to refuse.
         """
 
-def _get_or_create_tracker_id(class_def: Any, /) -> str:
-    """The id under which a dynamic class or type variable travels; drawn at random when first asked for."""
-
-def _lookup_class_or_track(class_tracker_id: str | None, class_def: Any, /) -> Any:
-    """The class that has the id; ``class_def``, which has it from then on, if there is none."""
-
 def recovery_codec_name(codec: int, /) -> str:
     """The name of a record's codec number, compression included: ``pickle``, ``java+lz4``."""
 
@@ -324,6 +318,7 @@ class RecoveryEngine:
 
     def close(self) -> None:
         """Make everything durable and release the store; closing twice is fine."""
+
 def _reset_classes(reset: bool | None = None, /) -> bool:
     """Whether loading a class that this process has already gives it the attributes that the payload holds.
 
@@ -357,3 +352,5 @@ _make_dict_keys: Reconstructor
 _make_dict_values: Reconstructor
 _get_dataclass_field_type_sentinel: Reconstructor
 _file_reconstructor: Reconstructor
+_lookup_class_or_track: Reconstructor
+_get_or_create_tracker_id: Reconstructor

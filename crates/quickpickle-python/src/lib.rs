@@ -25,8 +25,6 @@ mod _native {
     #[pymodule_export]
     use super::cloud::reconstruct::{_reset_classes, Reconstructor};
     #[pymodule_export]
-    use super::cloud::tracker::{_get_or_create_tracker_id, _lookup_class_or_track};
-    #[pymodule_export]
     use super::pickler::{Pickler, PicklerMemo};
     #[pymodule_export]
     use super::recovery::{RecoveryEngine, recovery_codec_name};

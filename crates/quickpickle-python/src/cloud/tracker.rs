@@ -356,28 +356,6 @@ impl<'py> Peer<'py> {
     }
 }
 
-/// The id under which a dynamic class or type variable travels; drawn at random when it is first asked for.
-#[pyfunction]
-#[pyo3(signature = (class_def, /))]
-pub(crate) fn _get_or_create_tracker_id<'py>(
-    class_def: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyString>> {
-    id_of(class_def)
-}
-
-/// The class that has the id; class_def, which then has it, if there is none. Any class has the id None.
-#[pyfunction]
-#[pyo3(signature = (class_tracker_id, class_def, /))]
-pub(crate) fn _lookup_class_or_track<'py>(
-    class_tracker_id: &Bound<'py, PyAny>,
-    class_def: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    match id_argument(class_tracker_id)? {
-        Some(id) => lookup_or_track(id, class_def),
-        None => Ok(class_def.clone()),
-    }
-}
-
 /// An id as payloads hold it: None, or a str.
 pub(crate) fn id_argument<'a, 'py>(
     id: &'a Bound<'py, PyAny>,

@@ -65,11 +65,15 @@ pub(crate) enum Name {
     DataclassFieldSentinel,
     /// A file that was opened for reading.
     FileReconstructor,
+    /// The class that has an id.
+    LookupClassOrTrack,
+    /// The id that a class has.
+    GetOrCreateTrackerId,
 }
 
 /// All of [`Name`], in its order, with the names in payloads and the parameters: how many must be given, and what they
 /// are called.
-pub(crate) const NAMES: [(Name, &str, usize, &[&str]); 16] = [
+pub(crate) const NAMES: [(Name, &str, usize, &[&str]); 18] = [
     (Name::BuiltinType, "_builtin_type", 1, &["name"]),
     (Name::MakeCell, "_make_cell", 0, &["value"]),
     (Name::MakeEmptyCell, "_make_empty_cell", 0, &[]),
@@ -162,5 +166,17 @@ pub(crate) const NAMES: [(Name, &str, usize, &[&str]); 16] = [
         "_file_reconstructor",
         1,
         &["retval"],
+    ),
+    (
+        Name::LookupClassOrTrack,
+        "_lookup_class_or_track",
+        2,
+        &["class_tracker_id", "class_def"],
+    ),
+    (
+        Name::GetOrCreateTrackerId,
+        "_get_or_create_tracker_id",
+        1,
+        &["class_def"],
     ),
 ];

@@ -16,6 +16,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use code::make_code;
 
+use super::tracker;
 use super::wire_names::{NAMES, Name, is_cloudpickle};
 use crate::ffi::build;
 use crate::ffi::function::{is_code_class, new_cell};
@@ -151,6 +152,8 @@ impl Reconstructor {
             }
             (Name::DataclassFieldSentinel, [name]) => misc::dataclass_sentinel(name),
             (Name::FileReconstructor, [file]) => Ok(file.clone()),
+            (Name::LookupClassOrTrack, [id, class]) => class::tracked(id, || Ok(class.clone())),
+            (Name::GetOrCreateTrackerId, [class]) => Ok(tracker::id_of(class)?.into_any()),
             _ => Err(wrong_count(text, required, parameters.len(), args.len())),
         }
     }
