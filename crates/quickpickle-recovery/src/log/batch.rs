@@ -1,8 +1,8 @@
-//! Stretches of a segment by the hundred, so that looking them up can overlap and reading can go on meanwhile.
+//! Stretches of a segment by the hundred, so that reading can go on while they are applied.
 //!
-//! Replay spends its time in two places that have nothing to do with each other: reading and checksumming, and the index's misses of the
-//! cache. Handing over batches lets the processor have many misses under way at once, and lets another thread read the next batch while
-//! this one is applied. Order is kept; what the stretches mean is left to `replay`.
+//! Replay spends its time in two places that have nothing to do with each other: reading and checksumming, and the index with its page
+//! faults and misses of the cache. Handing over batches lets another thread read the next batch while this one is applied. Order is
+//! kept; what the stretches mean is left to `replay`.
 
 use std::io;
 use std::ops::Range;

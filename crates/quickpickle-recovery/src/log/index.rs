@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::format::{RECORD_HEADER, RecordHeader, Salt};
-use super::table::NameTable;
+use super::table::{Changes, NameTable};
 use crate::entry::Entry;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{StoredFile, read_full};
@@ -16,6 +16,8 @@ use crate::storage::{StoredFile, read_full};
 const READ_STEP: u64 = 1 << 20;
 /// Reading this much for nothing is cheaper than another call.
 const READ_GAP: u64 = 4 << 10;
+/// Room for more names than this is not taken on the word of a guess.
+const MOST_EXPECTED: u64 = 4 << 20;
 
 /// Where a record is. Ordered by place on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +39,8 @@ pub(crate) struct Segment {
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     names: NameTable,
+    /// Changes replay has found and not made yet; none at any other time.
+    changes: Changes,
     pub(crate) segments: BTreeMap<u64, Segment>,
     live_bytes: u64,
 }
@@ -58,14 +62,35 @@ impl Index {
         self.names.get(name).is_some()
     }
 
-    /// Makes room for this many more names.
-    pub(crate) fn reserve(&mut self, names: usize) {
-        self.names.reserve(names);
+    /// Guesses from the names so far how much room `times` as many will need, where all records take `bytes` together.
+    pub(crate) fn expect(&mut self, times: u64, bytes: u64) {
+        let names = (times * self.names.len() as u64).min(MOST_EXPECTED);
+        // Names lie in the records, so they are no longer than these.
+        let text = (times * self.names.text_bytes() as u64).min(bytes);
+        self.names.reserve(names as usize, text as usize);
     }
 
-    /// Brings what the index will need for these names into the cache.
-    pub(crate) fn foresee<'n>(&self, names: impl Iterator<Item = &'n str>) {
-        self.names.foresee(names);
+    /// Like [`Index::put`], once [`Index::settle`] is called; much faster for many.
+    #[inline]
+    pub(crate) fn put_later(&mut self, name: &str, location: Location) {
+        self.changes.insert(&mut self.names, name, location);
+        if self.changes.are_many(&self.names) {
+            self.settle();
+        }
+    }
+
+    /// Like [`Index::remove`], once [`Index::settle`] is called.
+    pub(crate) fn remove_later(&mut self, name: &str) {
+        self.changes.remove(&mut self.names, name);
+        if self.changes.are_many(&self.names) {
+            self.settle();
+        }
+    }
+
+    /// Makes what was put off.
+    pub(crate) fn settle(&mut self) {
+        let grown = self.changes.make(&mut self.names);
+        self.live_bytes = self.live_bytes.wrapping_add_signed(grown);
     }
 
     #[inline]

@@ -21,8 +21,6 @@ use crate::storage::read_full;
 
 /// After this many records the size of the index is guessed.
 const SAMPLE: u64 = 1024;
-/// A guess is never more than this; eight bytes for each are taken on its word.
-const MOST_GUESSED: u64 = 4 << 20;
 
 /// What replay found.
 #[derive(Debug)]
@@ -290,11 +288,6 @@ impl<'a> Run<'a> {
         let scanner = Scanner::new(&*segment.file, number, SEGMENT_HEADER as u64, segment.end);
         let mut ended = false;
         let applied = batches(scanner, segment.end, |batch| {
-            self.index
-                .foresee(batch.stretches.iter().filter_map(|stretch| match stretch {
-                    Stretch::Record { name, .. } => Some(&batch.text[name.clone()]),
-                    Stretch::Damage { .. } => None,
-                }));
             for stretch in &batch.stretches {
                 self.stretch(number, stretch, &batch.text, &mut ended)?;
             }
@@ -362,8 +355,8 @@ impl<'a> Run<'a> {
     /// Guesses from the first records how many names there will be, so that the index need not grow step by step.
     fn make_room(&mut self) {
         let total: u64 = self.segments.values().map(|segment| segment.end).sum();
-        let guess = total / self.end.max(1) * self.index.len() as u64;
-        self.index.reserve(guess.min(MOST_GUESSED) as usize);
+        self.index.settle();
+        self.index.expect(total / self.end.max(1), total);
     }
 
     #[inline]
@@ -378,7 +371,7 @@ impl<'a> Run<'a> {
         let clean = match operation {
             Operation::Kept => {
                 self.kept += 1;
-                self.index.put(name, location);
+                self.index.put_later(name, location);
                 self.settle();
                 false
             }
@@ -412,8 +405,8 @@ impl<'a> Run<'a> {
                 self.expected = header.sequence + 1;
                 self.trailing = self.findings.len();
                 match operation {
-                    Operation::Put => self.index.put(name, location),
-                    Operation::Remove => self.index.remove(name),
+                    Operation::Put => self.index.put_later(name, location),
+                    Operation::Remove => self.index.remove_later(name),
                     _ => {}
                 }
                 operation == Operation::Close
@@ -519,6 +512,7 @@ impl<'a> Run<'a> {
             }
             self.index.segments.insert(number, segment);
         }
+        self.index.settle();
         self.report.entries = self.index.len() as u64;
         Ok(Replayed {
             can_append: plain,

@@ -3,13 +3,17 @@
 //! What costs at that size is not hashing but memory: a miss for each pointer followed and a page fault for each new page. So the hash
 //! table is one vector of eight bytes for a name (half of its hash and its number) with linear probing, which takes one miss where a
 //! table with its tags apart takes two; everything else lies in two plain vectors that grow in order of arrival, and the bytes of names
-//! lie end to end.
+//! lie end to end. `bulk` is for many changes at once, which need not wait for memory at all.
+
+mod bulk;
 
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 
 use super::index::Location;
+
+pub(crate) use bulk::Changes;
 
 /// Below this much space of removed names nothing is cleared up.
 const TOLERATED: usize = 1 << 20;
@@ -49,11 +53,29 @@ impl Key {
     }
 }
 
+/// A [`Location`] and where the name is, in 32 bytes: the fields of the two together would be padded to 40.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    location: Location,
+    segment: u64,
+    offset: u64,
     text_start: usize,
+    /// 0 in a slot that is not in use; no record has that length.
+    len: u32,
     text_len: u32,
+}
+
+impl Slot {
+    fn location(&self) -> Location {
+        Location {
+            segment: self.segment,
+            offset: self.offset,
+            len: self.len,
+        }
+    }
+
+    fn set_location(&mut self, location: Location) {
+        (self.segment, self.offset, self.len) = (location.segment, location.offset, location.len);
+    }
 }
 
 impl NameTable {
@@ -61,8 +83,19 @@ impl NameTable {
         self.entries.len() - self.free.len()
     }
 
-    /// Makes room for this many more names.
-    pub(crate) fn reserve(&mut self, names: usize) {
+    /// Makes room for this many more names with `text` bytes together.
+    pub(crate) fn reserve(&mut self, names: usize, text: usize) {
+        self.entries.reserve(names);
+        self.text.reserve(text);
+        self.reserve_keys(names);
+    }
+
+    /// Bytes of all names.
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.text.len() - self.dead_text
+    }
+
+    fn reserve_keys(&mut self, names: usize) {
         let wanted = (2 * (self.len() + names)).next_power_of_two().max(SMALLEST);
         if wanted > self.keys.len() {
             let old = std::mem::replace(&mut self.keys, vec![0; wanted]);
@@ -103,13 +136,25 @@ impl NameTable {
     /// Where a name's key is.
     #[inline]
     fn find(&self, hash: u32, name: &str) -> Option<usize> {
+        self.find_key(hash, || name)
+    }
+
+    /// Where the key of another slot with the same name is.
+    #[inline]
+    fn find_slot(&self, key: Key) -> Option<usize> {
+        self.find_key(key.hash(), || self.text_of(key.slot()))
+    }
+
+    /// Where a name's key is; the name is asked for only where half of its hash is met.
+    #[inline]
+    fn find_key<'a>(&'a self, hash: u32, name: impl Fn() -> &'a str) -> Option<usize> {
         if self.keys.is_empty() {
             return None;
         }
         let mut at = self.home(hash);
         while self.keys[at] != 0 {
             let key = Key(self.keys[at]);
-            if key.hash() == hash && self.text_of(key.slot()) == name {
+            if key.hash() == hash && self.text_of(key.slot()) == name() {
                 return Some(at);
             }
             at = self.after(at);
@@ -125,16 +170,7 @@ impl NameTable {
 
     pub(crate) fn get(&self, name: &str) -> Option<Location> {
         let at = self.find(self.hash(name), name)?;
-        Some(self.entries[Key(self.keys[at]).slot() as usize].location)
-    }
-
-    /// Touches the places where these names will be looked for. The touches do not wait for each other, so their cache misses overlap;
-    /// one that comes right before its insertion would be waited for.
-    pub(crate) fn foresee<'n>(&self, names: impl Iterator<Item = &'n str>) {
-        if !self.keys.is_empty() {
-            let touched = names.fold(0, |seen, name| seen ^ self.keys[self.home(self.hash(name))]);
-            std::hint::black_box(touched);
-        }
+        Some(self.entries[Key(self.keys[at]).slot() as usize].location())
     }
 
     /// Sets the location of a name; returns the one before.
@@ -142,35 +178,55 @@ impl NameTable {
     pub(crate) fn insert(&mut self, name: &str, location: Location) -> Option<Location> {
         let hash = self.hash(name);
         if let Some(at) = self.find(hash, name) {
-            let slot = Key(self.keys[at]).slot();
-            return Some(std::mem::replace(
-                &mut self.entries[slot as usize].location,
-                location,
-            ));
+            let slot = &mut self.entries[Key(self.keys[at]).slot() as usize];
+            let old = slot.location();
+            slot.set_location(location);
+            return Some(old);
         }
         if 2 * (self.len() + 1) > self.keys.len() {
-            self.reserve(self.len() + 1);
+            self.reserve_keys(self.len() + 1);
         }
+        let slot = self.add_slot(name, location);
+        let at = self.vacancy(hash);
+        self.keys[at] = Key::new(hash, slot).0;
+        None
+    }
+
+    /// A slot for a name, not yet found by anybody.
+    #[inline]
+    fn add_slot(&mut self, name: &str, location: Location) -> u32 {
         let entry = Slot {
-            location,
+            segment: location.segment,
+            offset: location.offset,
+            len: location.len,
             text_start: self.text.len(),
             text_len: name.len() as u32,
         };
         self.text.push_str(name);
-        let slot = match self.free.pop() {
+        match self.free.pop() {
             Some(slot) => {
                 self.entries[slot as usize] = entry;
                 slot
             }
             None => {
                 self.entries.push(entry);
-                // Four thousand million names would have filled the memory long before.
-                u32::try_from(self.entries.len() - 1).expect("fewer than 2^32 names")
+                // Two thousand million names would have filled the memory long before.
+                let slot = self.entries.len() - 1;
+                assert!(
+                    slot < bulk::REMOVAL as usize - 1,
+                    "too many names for the index"
+                );
+                slot as u32
             }
-        };
-        let at = self.vacancy(hash);
-        self.keys[at] = Key::new(hash, slot).0;
-        None
+        }
+    }
+
+    /// Gives a slot back that nobody finds.
+    fn drop_slot(&mut self, slot: u32) {
+        let entry = &mut self.entries[slot as usize];
+        entry.len = 0;
+        self.dead_text += entry.text_len as usize;
+        self.free.push(slot);
     }
 
     /// Removes a name; returns its location.
@@ -178,14 +234,16 @@ impl NameTable {
         let at = self.find(self.hash(name), name)?;
         let slot = Key(self.keys[at]).slot();
         self.close_gap(at);
-        let removed = self.entries[slot as usize];
-        self.entries[slot as usize].location.len = 0;
-        self.free.push(slot);
-        self.dead_text += removed.text_len as usize;
+        let removed = self.entries[slot as usize].location();
+        self.drop_slot(slot);
+        self.clear_up_if_worthwhile();
+        Some(removed)
+    }
+
+    fn clear_up_if_worthwhile(&mut self) {
         if self.dead_text > TOLERATED && self.dead_text > self.text.len() / 2 {
             self.clear_up();
         }
-        Some(removed.location)
     }
 
     /// Empties a place and moves up the keys whose probing would stop there.
@@ -208,7 +266,7 @@ impl NameTable {
     /// Moves the names together.
     fn clear_up(&mut self) {
         let mut text = String::with_capacity(self.text.len() - self.dead_text);
-        for slot in self.entries.iter_mut().filter(|slot| slot.location.len > 0) {
+        for slot in self.entries.iter_mut().filter(|slot| slot.len > 0) {
             let start = text.len();
             text.push_str(&self.text[slot.text_start..slot.text_start + slot.text_len as usize]);
             slot.text_start = start;
@@ -227,7 +285,7 @@ impl NameTable {
     pub(crate) fn slots(&self) -> impl Iterator<Item = (u32, Location)> {
         // No record has length 0; slots that are not in use do.
         let used = |(slot, entry): (usize, &Slot)| {
-            (entry.location.len > 0).then_some((slot as u32, entry.location))
+            (entry.len > 0).then_some((slot as u32, entry.location()))
         };
         self.entries.iter().enumerate().filter_map(used)
     }
@@ -235,9 +293,9 @@ impl NameTable {
     /// Sets a location, if it is still the one it was when its handle was taken.
     pub(crate) fn relocate(&mut self, slot: u32, old: Location, new: Location) {
         if let Some(entry) = self.entries.get_mut(slot as usize)
-            && entry.location == old
+            && entry.location() == old
         {
-            entry.location = new;
+            entry.set_location(new);
         }
     }
 }
@@ -248,7 +306,7 @@ mod tests {
 
     use super::*;
 
-    fn location(offset: u64) -> Location {
+    pub(super) fn location(offset: u64) -> Location {
         Location {
             segment: 1,
             offset,
