@@ -44,6 +44,7 @@ impl Frame {
     }
 
     /// Opens a frame at the end of `sink`.
+    #[inline(always)]
     pub fn open(&mut self, sink: &mut impl Sink) {
         self.start = sink.len();
         self.full_at = self.start + FRAME_HEADER_SIZE + FRAME_SIZE_TARGET;
@@ -59,6 +60,7 @@ impl Frame {
     }
 
     /// Closes the open frame: writes its length, or takes its header away where it is shorter than [`FRAME_SIZE_MIN`].
+    #[inline(always)]
     pub fn close(&mut self, sink: &mut impl Sink) {
         if !self.is_open() {
             return;

@@ -1,6 +1,7 @@
 //! Numbers in a row, written to a small array first: one check of the sink's room for many of them.
 
 use crate::opcode::byte;
+use crate::writer::binary_int;
 
 /// Bytes that a run holds at most.
 pub const RUN: usize = 256;
@@ -51,14 +52,9 @@ impl Run {
     /// Adds an int, in the shortest form; nothing where there is no room.
     #[inline(always)]
     pub fn int(&mut self, value: i32) {
-        let [a, b, c, d] = value.to_le_bytes();
-        let (code, size) = match value {
-            0..=0xff => (byte::BININT1, 2),
-            0x100..=0xffff => (byte::BININT2, 3),
-            _ => (byte::BININT, 5),
-        };
         // All bytes are written each time; those beyond `size` are overwritten by the next number.
-        self.put([code, a, b, c, d], size);
+        let (bytes, size) = binary_int(value);
+        self.put(bytes, size);
     }
 
     /// Adds a float; nothing where there is no room.

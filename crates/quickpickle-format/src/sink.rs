@@ -17,6 +17,11 @@ pub trait Sink {
     /// Appends `N` bytes; the size is known when compiling, so this is a few stores.
     fn put<const N: usize>(&mut self, bytes: [u8; N]);
 
+    /// Appends the first `used` of `N` bytes; a sink may write the others behind them, where they do not count.
+    fn put_start<const N: usize>(&mut self, bytes: [u8; N], used: usize) {
+        self.put_slice(&bytes[..used.min(N)]);
+    }
+
     /// Appends `bytes`.
     fn put_slice(&mut self, bytes: &[u8]);
 
@@ -24,6 +29,12 @@ pub trait Sink {
     fn put_both<const N: usize>(&mut self, header: [u8; N], payload: &[u8]) {
         self.put(header);
         self.put_slice(payload);
+    }
+
+    /// Appends a header, a short payload and one byte more.
+    fn put_between<const N: usize>(&mut self, header: [u8; N], payload: &[u8], last: u8) {
+        self.put_both(header, payload);
+        self.put([last]);
     }
 
     /// Overwrites the eight bytes at `at`. Does nothing where fewer are held.

@@ -55,6 +55,7 @@ impl<S: Sink> Writer<S> {
     }
 
     /// Starts a pickle of `protocol`: forgets a frame left open by an error, writes the header, opens the first frame.
+    #[inline(always)]
     pub fn restart(&mut self, protocol: u8) {
         self.protocol = protocol;
         self.frame = Frame::closed();
@@ -63,14 +64,18 @@ impl<S: Sink> Writer<S> {
     }
 
     /// Writes the header of a pickle.
+    #[inline(always)]
     pub fn begin(&mut self) {
-        if self.protocol >= 2 {
+        if self.protocol >= 4 {
+            self.sink.put([byte::PROTO, self.protocol]);
+            self.frame.open(&mut self.sink);
+        } else if self.protocol >= 2 {
             self.sink.put([byte::PROTO, self.protocol]);
         }
-        self.open_frame();
     }
 
     /// Writes STOP and closes the last frame.
+    #[inline(always)]
     pub fn end(&mut self) {
         self.sink.put([byte::STOP]);
         self.close_frame();
@@ -150,16 +155,10 @@ impl<S: Sink> Writer<S> {
     #[inline(always)]
     pub fn int(&mut self, value: i32) {
         if self.protocol == 0 {
-            self.int_text(value);
-        } else if let Ok(small) = u8::try_from(value) {
-            self.sink.put([byte::BININT1, small]);
-        } else if let Ok(short) = u16::try_from(value) {
-            let [low, high] = short.to_le_bytes();
-            self.sink.put([byte::BININT2, low, high]);
-        } else {
-            let [a, b, c, d] = value.to_le_bytes();
-            self.sink.put([byte::BININT, a, b, c, d]);
+            return self.int_text(value);
         }
+        let (bytes, size) = binary_int(value);
+        self.sink.put_start(bytes, size);
     }
 
     #[cold]
@@ -207,6 +206,16 @@ impl<S: Sink> Writer<S> {
             .put_both([byte::SHORT_BINUNICODE, utf8.len() as u8], utf8);
     }
 
+    /// As [`Writer::short_unicode`], and remembers it as the next number.
+    #[inline(always)]
+    pub fn short_unicode_memoized(&mut self, utf8: &[u8]) {
+        self.sink.put_between(
+            [byte::SHORT_BINUNICODE, utf8.len() as u8],
+            utf8,
+            byte::MEMOIZE,
+        );
+    }
+
     /// The header of a string of `len` UTF-8 bytes; protocol 1 and later. False where the protocol has no opcode for it.
     #[must_use]
     pub fn unicode_header(&mut self, len: usize) -> bool {
@@ -217,6 +226,13 @@ impl<S: Sink> Writer<S> {
             byte::BINUNICODE,
             byte::BINUNICODE8,
         )
+    }
+
+    /// A bytes object of at most 255 bytes; protocol 3 and later.
+    #[inline(always)]
+    pub fn short_bytes(&mut self, bytes: &[u8]) {
+        self.sink
+            .put_both([byte::SHORT_BINBYTES, bytes.len() as u8], bytes);
     }
 
     /// The header of a bytes object; protocol 3 and later. False where the protocol has no opcode for that length.
@@ -305,4 +321,16 @@ impl<S: Sink> Writer<S> {
             self.sink.put([byte::EXT4, a, b, c, d]);
         }
     }
+}
+
+/// The shortest binary operation for an integer, and how many of the bytes it has.
+#[inline(always)]
+pub(crate) fn binary_int(value: i32) -> ([u8; 5], usize) {
+    let [a, b, c, d] = value.to_le_bytes();
+    let (code, size) = match value {
+        0..=0xff => (byte::BININT1, 2),
+        0x100..=0xffff => (byte::BININT2, 3),
+        _ => (byte::BININT, 5),
+    };
+    ([code, a, b, c, d], size)
 }

@@ -22,6 +22,8 @@ const KEEP: usize = 128 * 1024;
 pub(crate) struct GrowingBytes {
     /// An unshared bytes object with `room` bytes; None before the first write.
     object: Option<NonNull<ffi::PyObject>>,
+    /// Where its bytes are; dangling while there is none, when `room` is 0.
+    data: NonNull<u8>,
     room: usize,
     len: usize,
     exhausted: bool,
@@ -36,6 +38,7 @@ impl GrowingBytes {
     pub(crate) const fn new() -> Self {
         GrowingBytes {
             object: None,
+            data: NonNull::dangling(),
             room: 0,
             len: 0,
             exhausted: false,
@@ -44,11 +47,20 @@ impl GrowingBytes {
 
     #[inline(always)]
     fn data(&self) -> *mut u8 {
-        match self.object {
-            // SAFETY: a live bytes object that is only ours.
-            Some(object) => unsafe { ffi::PyBytes_AS_STRING(object.as_ptr()).cast_mut().cast() },
-            None => NonNull::dangling().as_ptr(),
-        }
+        self.data.as_ptr()
+    }
+
+    /// Takes over an unshared bytes object of `room` bytes, or none.
+    fn hold(&mut self, object: *mut ffi::PyObject, room: usize) {
+        self.object = NonNull::new(object);
+        (self.data, self.room) = match self.object {
+            // SAFETY: a live bytes object, whose bytes are never at null.
+            Some(object) => unsafe {
+                let data = ffi::PyBytes_AS_STRING(object.as_ptr()).cast_mut();
+                (NonNull::new_unchecked(data.cast()), room)
+            },
+            None => (NonNull::dangling(), 0),
+        };
     }
 
     /// What has been written.
@@ -84,14 +96,13 @@ impl GrowingBytes {
             if wanted < self.len.saturating_add(more) {
                 ffi::Py_CLEAR(&mut object);
             }
-            self.object = NonNull::new(object);
+            self.hold(object, wanted);
             if self.object.is_none() {
                 ffi::PyErr_Clear();
-                (self.room, self.len, self.exhausted) = (0, 0, true);
+                (self.len, self.exhausted) = (0, true);
                 return false;
             }
         }
-        self.room = wanted;
         true
     }
 
@@ -102,6 +113,7 @@ impl GrowingBytes {
     }
 
     /// The content as a bytes object; the buffer is empty after.
+    #[inline(always)]
     pub(crate) fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         if self.exhausted {
             self.exhausted = false;
@@ -121,8 +133,7 @@ impl GrowingBytes {
                 )
             } else {
                 let mut object = object.as_ptr();
-                self.object = None;
-                self.room = 0;
+                self.hold(std::ptr::null_mut(), 0);
                 compat::_PyBytes_Resize(&mut object, len as ffi::Py_ssize_t);
                 object
             };
@@ -131,11 +142,49 @@ impl GrowingBytes {
     }
 
     /// Gives memory back, where more was needed than is worth keeping between pickles.
+    #[inline(always)]
     pub(crate) fn shrink(&mut self) {
         self.len = 0;
         self.exhausted = false;
         if self.room > KEEP {
             *self = Self::new();
+        }
+    }
+}
+
+/// Copies `len` bytes, which are few: up to 16 without a call, as one or two pieces that may overlap.
+///
+/// # Safety
+/// As [`copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise; both pieces lie within the `len` bytes.
+    unsafe {
+        match len {
+            0..=3 => {
+                if len > 0 {
+                    *to = *from;
+                    to.add(len / 2).write(*from.add(len / 2));
+                    to.add(len - 1).write(*from.add(len - 1));
+                }
+            }
+            4..=7 => {
+                let (head, tail) = (
+                    from.cast::<[u8; 4]>().read(),
+                    from.add(len - 4).cast::<[u8; 4]>().read(),
+                );
+                to.cast::<[u8; 4]>().write(head);
+                to.add(len - 4).cast::<[u8; 4]>().write(tail);
+            }
+            8..=16 => {
+                let (head, tail) = (
+                    from.cast::<[u8; 8]>().read(),
+                    from.add(len - 8).cast::<[u8; 8]>().read(),
+                );
+                to.cast::<[u8; 8]>().write(head);
+                to.add(len - 8).cast::<[u8; 8]>().write(tail);
+            }
+            _ => copy_nonoverlapping(from, to, len),
         }
     }
 }
@@ -156,6 +205,15 @@ impl Sink for GrowingBytes {
     }
 
     #[inline(always)]
+    fn put_start<const N: usize>(&mut self, bytes: [u8; N], used: usize) {
+        if self.has_room(N) {
+            // SAFETY: as for `put`; no more of the N bytes count than were written.
+            unsafe { copy_nonoverlapping(bytes.as_ptr(), self.data().add(self.len), N) };
+            self.len += used.min(N);
+        }
+    }
+
+    #[inline(always)]
     fn put_slice(&mut self, bytes: &[u8]) {
         if self.has_room(bytes.len()) {
             // SAFETY: there is room for all of `bytes`, which cannot lie in a buffer that is only ours.
@@ -171,12 +229,28 @@ impl Sink for GrowingBytes {
             unsafe {
                 let at = self.data().add(self.len);
                 copy_nonoverlapping(header.as_ptr(), at, N);
-                copy_nonoverlapping(payload.as_ptr(), at.add(N), payload.len());
+                copy_short(payload.as_ptr(), at.add(N), payload.len());
             }
             self.len += N + payload.len();
         }
     }
 
+    #[inline(always)]
+    fn put_between<const N: usize>(&mut self, header: [u8; N], payload: &[u8], last: u8) {
+        let len = payload.len();
+        if self.has_room(N + len + 1) {
+            // SAFETY: there is room for all three; none lies in a buffer that is only ours.
+            unsafe {
+                let at = self.data().add(self.len);
+                copy_nonoverlapping(header.as_ptr(), at, N);
+                copy_short(payload.as_ptr(), at.add(N), len);
+                at.add(N + len).write(last);
+            }
+            self.len += N + len + 1;
+        }
+    }
+
+    #[inline(always)]
     fn patch(&mut self, at: usize, bytes: [u8; 8]) {
         if at + 8 <= self.len {
             // SAFETY: within what has been written.
@@ -189,12 +263,21 @@ impl Sink for GrowingBytes {
             // SAFETY: source and target lie within what has been written; `copy` allows the overlap.
             unsafe {
                 let data = self.data();
-                std::ptr::copy(data.add(at + count), data.add(at), self.len - at - count);
+                let rest = self.len - at - count;
+                if rest <= 8 {
+                    // The commonest: what is left of a pickle too short for a frame.
+                    for i in 0..rest {
+                        data.add(at + i).write(*data.add(at + count + i));
+                    }
+                } else {
+                    std::ptr::copy(data.add(at + count), data.add(at), rest);
+                }
             }
             self.len -= count;
         }
     }
 
+    #[inline(always)]
     fn clear(&mut self) {
         self.len = 0;
         self.exhausted = false;

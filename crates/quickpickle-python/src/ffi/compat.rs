@@ -144,6 +144,48 @@ pub(super) unsafe fn long_digits<'a>(int: *mut ffi::PyObject) -> (&'a [u32], boo
     }
 }
 
+/// The value of an exact int of at most one digit.
+///
+/// # Safety
+/// `int` is a live int.
+#[inline(always)]
+pub(super) unsafe fn long_digit(int: *mut ffi::PyObject) -> Option<i32> {
+    // SAFETY: the caller's promise; as in `long_digits`, and a digit is only read where there is one.
+    unsafe {
+        #[cfg(not(Py_3_12))]
+        let sign = (*int.cast::<ffi::PyVarObject>()).ob_size;
+        #[cfg(Py_3_12)]
+        let sign = {
+            let tag = *int.cast::<ffi::PyObject>().add(1).cast::<usize>();
+            if tag >= 2 << 3 {
+                return None;
+            }
+            1 - (tag & 3) as isize
+        };
+        if sign == 0 {
+            return Some(0);
+        }
+        if !(-1..=1).contains(&sign) {
+            return None;
+        }
+        let offset = size_of::<ffi::PyObject>() + size_of::<usize>();
+        let digit = *int.cast::<u8>().add(offset).cast::<u32>();
+        Some(sign as i32 * digit as i32)
+    }
+}
+
+/// The value of an object that is an exact int of at most one digit (less than 2**30 in magnitude).
+#[inline(always)]
+pub(crate) fn exact_small_int(obj: &Bound<'_, PyAny>) -> Option<i32> {
+    // SAFETY: alive, and an exact int where it is read.
+    unsafe {
+        if ffi::PyLong_CheckExact(obj.as_ptr()) == 0 {
+            return None;
+        }
+        long_digit(obj.as_ptr())
+    }
+}
+
 /// Whether the object is a PickleBuffer.
 pub(crate) fn is_pickle_buffer(obj: &Bound<'_, PyAny>) -> bool {
     // SAFETY: comparing addresses; the object is alive.
@@ -236,6 +278,80 @@ pub(crate) fn set_attribute(
         Err(PyErr::fetch(object.py()))
     } else {
         Ok(())
+    }
+}
+
+/// Whether `sys.modules` has a plain module of that name whose own dict has `obj` under `name`: then importing the module
+/// and looking the name up would find it too.
+pub(crate) fn is_in_module(
+    obj: &Bound<'_, PyAny>,
+    module: &Bound<'_, PyString>,
+    name: &Bound<'_, PyString>,
+) -> bool {
+    let py = obj.py();
+    let get = |dict: *mut ffi::PyObject, key: &Bound<'_, PyString>| {
+        // SAFETY: `dict` is null or alive, and an exact dict where it is read; what is found is borrowed, and a reference
+        // is taken before anything else runs.
+        unsafe {
+            if dict.is_null() || ffi::PyDict_CheckExact(dict) == 0 {
+                return None;
+            }
+            let found = ffi::PyDict_GetItemWithError(dict, key.as_ptr());
+            if found.is_null() {
+                ffi::PyErr_Clear();
+                return None;
+            }
+            Some(Bound::from_borrowed_ptr(py, found))
+        }
+    };
+    // SAFETY: the GIL is held; both dicts are borrowed from the interpreter and from a module that is held.
+    unsafe {
+        let Some(module) = get(ffi::PyImport_GetModuleDict(), module) else {
+            return false;
+        };
+        if ffi::Py_TYPE(module.as_ptr()) != &raw mut ffi::PyModule_Type {
+            return false;
+        }
+        get(ffi::PyModule_GetDict(module.as_ptr()), name).is_some_and(|found| found.is(obj))
+    }
+}
+
+/// The qualified name of a class whose metaclass is `type` itself.
+pub(crate) fn qualified_name<'py>(class: &Bound<'py, PyAny>) -> Option<Bound<'py, PyString>> {
+    // SAFETY: the object is alive, and a type where it is used as one; a new reference, or null with an exception.
+    unsafe {
+        if ffi::Py_TYPE(class.as_ptr()) != &raw mut ffi::PyType_Type {
+            return None;
+        }
+        #[cfg(Py_3_11)]
+        let name = ffi::PyType_GetQualName(class.as_ptr().cast());
+        #[cfg(not(Py_3_11))]
+        let name = ffi::PyObject_GetAttr(
+            class.as_ptr(),
+            pyo3::intern!(class.py(), "__qualname__").as_ptr(),
+        );
+        let Some(name) = Bound::from_owned_ptr_or_opt(class.py(), name) else {
+            ffi::PyErr_Clear();
+            return None;
+        };
+        name.cast_into().ok()
+    }
+}
+
+/// Whether the object is a class built into the interpreter or an extension, of the module named.
+pub(crate) fn is_static_class_of(class: &Bound<'_, PyAny>, module: &str) -> bool {
+    // SAFETY: the object is alive, and a type where it is used as one; `tp_name` is a string that ends with a zero byte.
+    unsafe {
+        if ffi::Py_TYPE(class.as_ptr()) != &raw mut ffi::PyType_Type {
+            return false;
+        }
+        let ty = class.as_ptr().cast::<ffi::PyTypeObject>();
+        if (*ty).tp_flags & ffi::Py_TPFLAGS_HEAPTYPE != 0 {
+            return false;
+        }
+        let name = std::ffi::CStr::from_ptr((*ty).tp_name).to_bytes();
+        name.strip_prefix(module.as_bytes())
+            .is_some_and(|rest| rest.first() == Some(&b'.'))
     }
 }
 

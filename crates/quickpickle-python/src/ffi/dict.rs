@@ -39,29 +39,71 @@ impl<'q> Dict<'q> {
         }
     }
 
-    /// The first item at or after position `*pos`, which is moved behind it.
+    /// Its items from position `at` on, in the order of insertion.
     #[inline(always)]
-    pub(crate) fn next(self, pos: &mut usize) -> Option<(Obj<'q>, Obj<'q>)> {
-        // SAFETY: an exact dict, which holds its keys and values.
-        unsafe {
-            match super::dict_table::next(self.0.as_ptr(), pos) {
-                Some(found) => found.map(|(key, value)| (Obj::from_raw(key), Obj::from_raw(value))),
-                None => self.next_asked(pos),
-            }
+    pub(crate) fn items(self, at: usize) -> Items<'q> {
+        // SAFETY: an exact dict.
+        let (first, count, size) = unsafe {
+            super::dict_table::entries(self.0.as_ptr()).unwrap_or((std::ptr::null(), 0, 0))
+        };
+        Items {
+            dict: self,
+            first,
+            count,
+            size,
+            at,
         }
     }
+}
 
-    /// [`Dict::next`] by asking the interpreter.
+/// Items of a dict: see [`Dict::items`]. Where its table is cannot change during `'q`, nor what is in it.
+pub(crate) struct Items<'q> {
+    dict: Dict<'q>,
+    /// The first entry; null where the interpreter is asked instead.
+    first: *const u8,
+    count: usize,
+    size: usize,
+    /// The position of the next item.
+    pub(crate) at: usize,
+}
+
+impl<'q> Iterator for Items<'q> {
+    /// Key and value.
+    type Item = (Obj<'q>, Obj<'q>);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.first.is_null() {
+            return self.next_asked();
+        }
+        while self.at < self.count {
+            // SAFETY: an entry of the table, which holds key and value unless it has been emptied.
+            unsafe {
+                let [key, value] = *self
+                    .first
+                    .add(self.at * self.size)
+                    .cast::<[*mut ffi::PyObject; 2]>();
+                self.at += 1;
+                if !value.is_null() {
+                    return Some((Obj::from_raw(key), Obj::from_raw(value)));
+                }
+            }
+        }
+        None
+    }
+}
+
+impl<'q> Items<'q> {
     #[inline(never)]
-    fn next_asked(self, pos: &mut usize) -> Option<(Obj<'q>, Obj<'q>)> {
-        let mut at = *pos as ffi::Py_ssize_t;
+    fn next_asked(&mut self) -> Option<(Obj<'q>, Obj<'q>)> {
+        let mut at = self.at as ffi::Py_ssize_t;
         let (mut key, mut value) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: an exact dict; the callee checks the position; the dict holds keys and values.
         unsafe {
-            if ffi::PyDict_Next(self.0.as_ptr(), &mut at, &mut key, &mut value) == 0 {
+            if ffi::PyDict_Next(self.dict.0.as_ptr(), &mut at, &mut key, &mut value) == 0 {
                 return None;
             }
-            *pos = at as usize;
+            self.at = at as usize;
             Some((Obj::from_raw(key), Obj::from_raw(value)))
         }
     }

@@ -49,19 +49,16 @@ unsafe fn allocate(size: usize) -> *mut u8 {
     }
 }
 
-/// The first item of an exact dict at or after position `*pos`, which is moved behind it, read from its table; None where
-/// tables are not read, or belong to several dicts. As `PyDict_Next` otherwise.
+/// The entries of an exact dict: where the first lies, how many, and how far apart; None where tables are not read, or
+/// belong to several dicts. An entry is key and value; an emptied one has no value.
 ///
 /// # Safety
 /// `dict` is a live exact dict.
 #[inline(always)]
-pub(super) unsafe fn next(
-    dict: *mut ffi::PyObject,
-    pos: &mut usize,
-) -> Option<Option<(*mut ffi::PyObject, *mut ffi::PyObject)>> {
+pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Option<(*const u8, usize, usize)> {
     let object = dict.cast::<ffi::PyDictObject>();
     // SAFETY: a checked layout: behind the index lie as many entries as the header says, each a key and a value, with the
-    // hash before them where keys are not all str. Emptied entries have no value.
+    // hash before them where keys are not all str.
     unsafe {
         if EMPTY_KEYS.load(Ordering::Relaxed) == 0 || !(*object).ma_values.is_null() {
             return None;
@@ -76,16 +73,7 @@ pub(super) unsafe fn next(
             KIND_GENERAL => (24, 8),
             _ => return None,
         };
-        while *pos < (*header).entries as usize {
-            let [key, value] = *entries
-                .add(*pos * size + key_at)
-                .cast::<[*mut ffi::PyObject; 2]>();
-            *pos += 1;
-            if !value.is_null() {
-                return Some(Some((key, value)));
-            }
-        }
-        Some(None)
+        Some((entries.add(key_at), (*header).entries as usize, size))
     }
 }
 
@@ -294,15 +282,26 @@ pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
 
 /// Whether the table of a dict holds what the dict says it does.
 fn reads_like_items(dict: &Bound<'_, PyDict>) -> bool {
-    let mut pos = 0;
-    for (key, value) in dict.iter() {
-        // SAFETY: a live exact dict.
-        if unsafe { next(dict.as_ptr(), &mut pos) } != Some(Some((key.as_ptr(), value.as_ptr()))) {
+    // SAFETY: a live exact dict.
+    let Some((first, count, size)) = (unsafe { entries(dict.as_ptr()) }) else {
+        return false;
+    };
+    let mut expected = dict.iter();
+    for at in 0..count {
+        // SAFETY: within the entries that the table says it has, if it looks as expected; if it does not, what is read here
+        // are pointers that are only compared.
+        let [key, value] = unsafe { *first.add(at * size).cast::<[*mut ffi::PyObject; 2]>() };
+        if value.is_null() {
+            continue;
+        }
+        if expected
+            .next()
+            .is_none_or(|(k, v)| k.as_ptr() != key || v.as_ptr() != value)
+        {
             return false;
         }
     }
-    // SAFETY: as above.
-    unsafe { next(dict.as_ptr(), &mut pos) == Some(None) }
+    expected.next().is_none()
 }
 
 /// Whether the interpreter's table for `count` str keys has the header that is written here.

@@ -1,18 +1,17 @@
 //! The entry points `dumps` and `loads`.
 //!
 //! Nearly all calls have one positional argument and nothing else. Those go straight to work; all others go to the same
-//! functions as the bindings wrap them, which parse any arguments.
+//! functions as the bindings wrap them, which parse any arguments. The way in is the bindings' own trampoline, which knows
+//! that the GIL is held, and stops panics.
 
 use std::ffi::CStr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::ffi;
-use pyo3::panic::PanicException;
+use pyo3::impl_::trampoline::MethodDef;
+use pyo3::impl_::trampoline::fastcall_cfunction_with_keywords as trampoline;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-
-/// A function of one object.
-type Quick = for<'py> fn(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>;
 
 /// The functions that parse arguments.
 static THOROUGH: PyOnceLock<[Py<PyAny>; 2]> = PyOnceLock::new();
@@ -24,14 +23,14 @@ unsafe impl Sync for Definition {}
 
 static DUMPS: Definition = definition(
     c"dumps",
-    dumps,
+    trampoline::<Dumps>,
     c"dumps(obj, protocol=None, *, fix_imports=True, buffer_callback=None)\n--\n\n\
       Return the pickled representation of obj as bytes; as pickle.dumps.",
 );
 
 static LOADS: Definition = definition(
     c"loads",
-    loads,
+    trampoline::<Loads>,
     c"loads(data, /, *, fix_imports=True, encoding='ASCII', errors='strict', buffers=())\n--\n\n\
       Read and return an object from the pickle data in a bytes-like object; as pickle.loads.",
 );
@@ -51,61 +50,68 @@ const fn definition(
     })
 }
 
-unsafe extern "C" fn dumps(
-    _module: *mut ffi::PyObject,
-    args: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: called by the interpreter, with the GIL held, as METH_FASTCALL | METH_KEYWORDS says.
-    unsafe { enter(args, count, names, crate::api::dumps_plain, 0) }
+struct Dumps;
+
+impl MethodDef<trampoline::Func> for Dumps {
+    const METH: trampoline::Func = dumps;
 }
 
-unsafe extern "C" fn loads(
+struct Loads;
+
+impl MethodDef<trampoline::Func> for Loads {
+    const METH: trampoline::Func = loads;
+}
+
+unsafe fn dumps(
+    py: Python<'_>,
     _module: *mut ffi::PyObject,
     args: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    // SAFETY: as above.
-    unsafe { enter(args, count, names, crate::api::loads_plain, 1) }
+) -> PyResult<*mut ffi::PyObject> {
+    if count == 1 && names.is_null() {
+        // SAFETY: one argument, alive for the call.
+        let object = unsafe { Borrowed::from_ptr(py, *args) };
+        return crate::api::dumps_plain(&object).map(Bound::into_ptr);
+    }
+    // SAFETY: the arguments as they came.
+    unsafe { thorough(py, 0, args, count, names) }
+}
+
+unsafe fn loads(
+    py: Python<'_>,
+    _module: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> PyResult<*mut ffi::PyObject> {
+    if count == 1 && names.is_null() {
+        // SAFETY: one argument, alive for the call.
+        let data = unsafe { Borrowed::from_ptr(py, *args) };
+        return crate::api::loads_plain(&data).map(Bound::into_ptr);
+    }
+    // SAFETY: the arguments as they came.
+    unsafe { thorough(py, 1, args, count, names) }
 }
 
 /// # Safety
-/// The GIL is held, and the arguments are those of a METH_FASTCALL | METH_KEYWORDS function.
-#[inline(always)]
-unsafe fn enter(
+/// The arguments are those of a METH_FASTCALL | METH_KEYWORDS function.
+#[cold]
+unsafe fn thorough(
+    py: Python<'_>,
+    function: usize,
     args: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
-    quick: Quick,
-    thorough: usize,
-) -> *mut ffi::PyObject {
-    // SAFETY: the GIL is held; arguments are alive for the call. No panic crosses into the interpreter.
+) -> PyResult<*mut ffi::PyObject> {
+    let functions = THOROUGH
+        .get(py)
+        .ok_or_else(|| PyRuntimeError::new_err("quickpickle is not initialised"))?;
+    // SAFETY: the caller's promise: `count` arguments, and names for those that follow.
     unsafe {
-        Python::attach_unchecked(|py| {
-            if count != 1 || !names.is_null() {
-                return match THOROUGH.get(py) {
-                    Some(functions) => ffi::PyObject_Vectorcall(
-                        functions[thorough].as_ptr(),
-                        args,
-                        count as usize,
-                        names,
-                    ),
-                    None => std::ptr::null_mut(),
-                };
-            }
-            let argument = Bound::from_borrowed_ptr(py, *args);
-            let result = catch_unwind(AssertUnwindSafe(|| quick(&argument)))
-                .unwrap_or_else(|_| Err(PanicException::new_err("internal error in quickpickle")));
-            match result {
-                Ok(object) => object.into_ptr(),
-                Err(error) => {
-                    error.restore(py);
-                    std::ptr::null_mut()
-                }
-            }
-        })
+        let made =
+            ffi::PyObject_Vectorcall(functions[function].as_ptr(), args, count as usize, names);
+        Bound::from_owned_ptr_or_err(py, made).map(Bound::into_ptr)
     }
 }
 

@@ -8,9 +8,15 @@ use super::types::Int;
 const DIGIT_BITS: u32 = 30;
 
 impl<'q> Int<'q> {
-    /// The value, where it has at most two digits (less than 2**60 in magnitude).
+    /// The value, where it has at most one digit (less than 2**30 in magnitude).
     #[inline(always)]
-    pub(crate) fn small(self) -> Option<i64> {
+    pub(crate) fn small(self) -> Option<i32> {
+        // SAFETY: an exact int, alive for 'q.
+        unsafe { compat::long_digit(self.0.as_ptr()) }
+    }
+
+    /// The value, where it fits 32 bits.
+    pub(crate) fn middle(self) -> Option<i32> {
         // SAFETY: an exact int, alive for 'q.
         let (digits, negative) = unsafe { compat::long_digits(self.0.as_ptr()) };
         let magnitude = match *digits {
@@ -19,7 +25,7 @@ impl<'q> Int<'q> {
             [low, high] => i64::from(low) | i64::from(high) << DIGIT_BITS,
             _ => return None,
         };
-        Some(if negative { -magnitude } else { magnitude })
+        i32::try_from(if negative { -magnitude } else { magnitude }).ok()
     }
 
     /// The shortest little-endian two's complement form. Zero has no bytes.

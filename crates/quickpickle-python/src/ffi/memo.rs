@@ -31,12 +31,18 @@ struct Slot {
     generation: u32,
 }
 
+/// A free slot: see [`Memo::look`].
+#[derive(Clone, Copy)]
+pub(crate) struct Vacant(usize);
+
 /// Objects written so far.
 pub(crate) struct Memo {
     slots: Vec<Slot>,
     generation: u32,
     /// Slots in use.
     used: usize,
+    /// Slots in use from which the table grows before one more is; 0 while there is no table.
+    limit: usize,
     /// Addresses of all objects in the order they were written, some marked [`LOGGED`]; 0 for numbers without object.
     log: Vec<usize>,
     /// How much of the log has been settled: is in the table, and holds a reference.
@@ -52,6 +58,7 @@ impl Memo {
             slots: Vec::new(),
             generation: 1,
             used: 0,
+            limit: 0,
             log: Vec::new(),
             settled: 0,
             first: 0,
@@ -63,13 +70,22 @@ impl Memo {
         self.log.len()
     }
 
-    /// Index of the slot that holds `address`, or of the free one where it would go.
+    /// The slot at `at`, which is masked with the size of the table.
+    #[inline(always)]
+    fn slot(&self, at: usize) -> Slot {
+        debug_assert!(at < self.slots.len());
+        // SAFETY: every index comes from `find`, which masks it with one less than the size, a power of two.
+        unsafe { *self.slots.get_unchecked(at) }
+    }
+
+    /// Index of the slot that holds `address`, or of the free one where it would go. The table has slots.
     #[inline(always)]
     fn find(&self, address: usize) -> usize {
-        let mask = self.slots.len() - 1;
+        debug_assert!(self.slots.len().is_power_of_two());
+        let mask = self.slots.len().wrapping_sub(1);
         let mut at = ((address >> 4) ^ (address >> 18)) & mask;
         loop {
-            let slot = self.slots[at];
+            let slot = self.slot(at);
             if slot.generation != self.generation || slot.address == address {
                 return at;
             }
@@ -89,8 +105,45 @@ impl Memo {
         if self.used == 0 {
             return None;
         }
-        let slot = self.slots[self.find(address)];
+        let slot = self.slot(self.find(address));
         (slot.generation == self.generation).then_some(slot.number as usize)
+    }
+
+    /// The number under which `obj` was remembered, or the place where it would be put: [`Memo::put_at`] takes it as long
+    /// as nothing else has been put.
+    #[inline(always)]
+    pub(crate) fn look(&mut self, obj: Obj<'_>) -> Result<usize, Vacant> {
+        if self.is_full() {
+            self.grow(self.used + 1);
+        }
+        let at = self.find(obj.address());
+        let slot = self.slot(at);
+        if slot.generation == self.generation {
+            Ok(slot.number as usize)
+        } else {
+            Err(Vacant(at))
+        }
+    }
+
+    /// Remembers `obj`, for which [`Memo::look`] has found a place; returns its number.
+    #[inline(always)]
+    pub(crate) fn put_at(&mut self, vacant: Vacant, obj: Obj<'_>) -> usize {
+        let number = self.first + self.log.len();
+        self.used += 1;
+        // Checked, since a place given out before the table was emptied or grew would be wrong.
+        self.slots[vacant.0] = Slot {
+            address: obj.address(),
+            number: number as u32,
+            generation: self.generation,
+        };
+        self.log.push(obj.address());
+        number
+    }
+
+    /// Whether one more entry would crowd the table.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.used >= self.limit
     }
 
     /// Remembers `obj`; returns its number.
@@ -120,11 +173,11 @@ impl Memo {
 
     #[inline(always)]
     fn enter(&mut self, address: usize, number: usize) {
-        if self.used * 3 >= self.slots.len() * 2 {
+        if self.is_full() {
             self.grow(self.used + 1);
         }
         let at = self.find(address);
-        if self.slots[at].generation != self.generation {
+        if self.slot(at).generation != self.generation {
             self.used += 1;
         }
         self.slots[at] = Slot {
@@ -144,6 +197,7 @@ impl Memo {
             generation: 0,
         };
         let old = std::mem::replace(&mut self.slots, vec![empty; size]);
+        self.limit = size * 2 / 3;
         for slot in old {
             if slot.generation == self.generation {
                 let at = self.find(slot.address);
@@ -195,11 +249,11 @@ impl Memo {
         self.first = 0;
         self.used = 0;
         if self.slots.len() > KEEP {
-            self.slots = Vec::new();
+            (self.slots, self.limit) = (Vec::new(), 0);
         }
         match self.generation.checked_add(1) {
             Some(next) => self.generation = next,
-            None => (self.generation, self.slots) = (1, Vec::new()),
+            None => (self.generation, self.slots, self.limit) = (1, Vec::new(), 0),
         }
         for &address in &log[..settled] {
             if let Some(object) = NonNull::new(address as *mut ffi::PyObject) {

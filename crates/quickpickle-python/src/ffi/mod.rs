@@ -29,4 +29,5 @@ pub(crate) mod memo;
 pub(crate) mod object;
 pub(crate) mod slots;
 pub(crate) mod stack;
+pub(crate) mod time;
 pub(crate) mod types;

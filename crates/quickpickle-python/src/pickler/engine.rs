@@ -90,6 +90,8 @@ pub(crate) struct Engine {
     pub(super) asks_persistent_id: bool,
     /// Whether instances always go to a hook first.
     pub(super) overrides_reducers: bool,
+    /// Whether other code has run, for which things were kept that are dropped after the dump.
+    has_rest: bool,
     /// In fast mode: addresses of lists and dicts being written.
     inside: HashSet<usize>,
     /// In fast mode: how many lists and dicts are being written.
@@ -119,6 +121,7 @@ impl Engine {
             fast: false,
             asks_persistent_id: false,
             overrides_reducers: false,
+            has_rest: false,
             inside: HashSet::new(),
             fast_nesting: 0,
         })
@@ -132,42 +135,47 @@ impl Engine {
         self.asks_persistent_id = settings.persistent_id.is_some();
         self.overrides_reducers = settings.reducer_override.is_some();
         self.epoch += 1;
-        self.cuts.clear();
-        self.flush_is_due = false;
-        self.out.restart(settings.protocol);
-        let anchor = Anchor::of(obj);
-        if quiet(py, |q| self.write_leaf(q, anchor.obj(q))) {
-            self.out.end();
-            return Ok(());
+        if self.to_file {
+            self.cuts.clear();
+            self.flush_is_due = false;
         }
+        self.out.restart(settings.protocol);
         // A reference beside the caller's, so that the root is always remembered: the caller's need not be counted.
         let root = obj.clone();
-        let written = self.run(&root, settings);
+        let anchor = Anchor::of(&root);
+        let written = match quiet(py, |q| self.start(q, anchor.obj(q))) {
+            Ask::Finished => Ok(()),
+            ask => self.run(py, ask, settings),
+        };
         if written.is_ok() {
             self.out.end();
         }
-        self.rest(py);
+        if written.is_err() || self.has_rest {
+            self.rest(py);
+        }
         written
     }
 
-    fn run(&mut self, root: &Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
-        let py = root.py();
-        self.next = Some(Anchor::of(root));
+    /// Answers what the walk asks for and walks on, until all is written.
+    #[inline(never)]
+    fn run(&mut self, py: Python<'_>, mut ask: Ask, settings: &Settings) -> PyResult<()> {
+        self.has_rest = true;
         loop {
-            match quiet(py, |q| self.walk(q)) {
-                Ask::Finished => return Ok(()),
-                ask => {
-                    // First of all: what settling drops may run code that takes the object out of its container.
-                    let _held = ask.anchor().map(|anchor| anchor.pin(py));
-                    self.settle(py);
-                    self.answer(py, ask, settings)?;
-                }
+            if matches!(ask, Ask::Finished) {
+                return Ok(());
             }
+            // First of all: what settling drops may run code that takes the object out of its container.
+            let _held = ask.anchor().map(|anchor| anchor.pin(py));
+            self.settle(py);
+            self.answer(py, ask, settings)?;
+            ask = quiet(py, |q| self.walk(q));
         }
     }
 
     /// Drops what the dump leaves behind. The memo stays, holding references.
+    #[inline(never)]
     fn rest(&mut self, py: Python<'_>) {
+        self.has_rest = false;
         self.next = None;
         self.next_is_shared = false;
         self.has_no_persistent_id = false;
@@ -479,15 +487,20 @@ pub(crate) fn with_engine<R>(
     py: Python<'_>,
     body: impl FnOnce(&mut Engine) -> PyResult<R>,
 ) -> PyResult<R> {
-    // Taken out of its place while in use: what `body` calls may get here again.
-    let mut engine = SPARE
-        .try_with(Cell::take)
-        .ok()
-        .flatten()
-        .unwrap_or_else(Engine::new);
-    let result = body(&mut engine);
-    engine.forget(py);
-    engine.out.sink_mut().shrink();
-    let _ = SPARE.try_with(|spare| spare.set(Some(engine)));
-    result
+    // Taken out of its place while in use: what `body` calls may get here again. At the end of a thread there is no place.
+    let mut body = Some(body);
+    let mut run = |engine: &mut Engine| match body.take() {
+        Some(body) => body(engine),
+        None => Err(PyRuntimeError::new_err("ran already")),
+    };
+    SPARE
+        .try_with(|spare| {
+            let mut engine = spare.take().unwrap_or_else(Engine::new);
+            let result = run(&mut engine);
+            engine.forget(py);
+            engine.out.sink_mut().shrink();
+            spare.set(Some(engine));
+            result
+        })
+        .unwrap_or_else(|_| run(&mut Engine::new()))
 }

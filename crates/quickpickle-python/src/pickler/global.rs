@@ -22,8 +22,17 @@ impl Engine {
         settings: &Settings,
     ) -> PyResult<()> {
         let py = obj.py();
-        let found = find(obj, name)?;
         let library = library(py)?;
+        if name.is_none()
+            && settings.protocol >= 4
+            && !self.asks_persistent_id
+            && library.extension_registry.bind(py).is_empty()
+            && let Some((module, name)) = find_plainly(obj)?
+            && self.write_names(obj, module.as_any(), name.as_any())
+        {
+            return Ok(());
+        }
+        let found = find(obj, name)?;
         if settings.protocol >= 2
             && !library.extension_registry.bind(py).is_empty()
             && let Some(code) = library
@@ -174,6 +183,24 @@ struct Found<'py> {
     last: Bound<'py, PyAny>,
     /// All parts of its name.
     path: Vec<Bound<'py, PyString>>,
+}
+
+/// Module and name of a class that is found without running other code, which most are.
+fn find_plainly<'py>(
+    obj: &Bound<'py, PyAny>,
+) -> PyResult<Option<(Bound<'py, PyString>, Bound<'py, PyString>)>> {
+    let py = obj.py();
+    let Some(name) = compat::qualified_name(obj) else {
+        return Ok(None);
+    };
+    if !name.to_str().is_ok_and(|name| !name.contains('.')) {
+        return Ok(None);
+    }
+    let module = compat::optional_attribute(obj, intern!(py, "__module__"))?;
+    let Some(Ok(module)) = module.map(Bound::cast_into::<PyString>) else {
+        return Ok(None);
+    };
+    Ok(compat::is_in_module(obj, &module, &name).then_some((module, name)))
 }
 
 fn find<'py>(obj: &Bound<'py, PyAny>, name: Option<&Bound<'py, PyString>>) -> PyResult<Found<'py>> {

@@ -9,6 +9,7 @@ mod items;
 mod payload;
 mod plan;
 mod reduce;
+mod time;
 mod verdict;
 mod walk;
 

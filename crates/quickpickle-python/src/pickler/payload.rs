@@ -12,6 +12,7 @@ use crate::ffi::object::{Anchor, quiet};
 use crate::python_types::pickling_error;
 
 use super::engine::{Engine, Output, Settings};
+use super::walk::Fresh;
 
 impl Engine {
     /// Saves a str, bytes or float that the walk gave back.
@@ -187,7 +188,7 @@ impl Engine {
 
     fn remember_object(&mut self, obj: &Bound<'_, PyAny>) {
         let anchor = Anchor::of(obj);
-        quiet(obj.py(), |q| self.remember(anchor.obj(q), false));
+        quiet(obj.py(), |q| self.remember(anchor.obj(q), Fresh::Shared));
         self.memo.settle(obj.py());
     }
 }

@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyType};
 use crate::ffi::compat;
 use crate::ffi::instance::{self, Place};
 use crate::ffi::object::{Anchor, TypePtr, quiet};
+use crate::ffi::time::{self, Time};
 use crate::python_types::library;
 
 /// Classes remembered; more than that evict each other.
@@ -20,12 +21,21 @@ const ENTRIES: usize = 64;
 struct Entry {
     class: usize,
     version: u32,
-    /// Where attributes are, for a class whose instances are walked.
-    place: Option<Place>,
+    /// How instances are walked, where they are.
+    walk: Option<Walk>,
     /// When the tables of reducers were last looked at.
     epoch: u64,
     /// The keys last found to hold no special name, and how many of them.
     harmless: (usize, usize),
+}
+
+/// How instances are written without asking their class.
+#[derive(Clone, Copy)]
+enum Walk {
+    /// By their attributes.
+    Fields,
+    /// As a value of datetime.
+    Time(Time),
 }
 
 /// What is known of classes.
@@ -37,6 +47,8 @@ pub(super) struct Verdicts {
 pub(super) enum Verdict {
     /// Walk it.
     Walk,
+    /// It is one of datetime's values: write what those reduce to.
+    Time(Time),
     /// Ask its reducer.
     Reduce,
     /// Judge its class first.
@@ -48,7 +60,7 @@ impl Verdicts {
         let nothing = Entry {
             class: 0,
             version: 0,
-            place: None,
+            walk: None,
             epoch: 0,
             harmless: (0, 0),
         };
@@ -69,8 +81,9 @@ impl Verdicts {
         if entry.class != class || entry.epoch != epoch || ty.version() != Some(entry.version) {
             return Verdict::Unknown;
         }
-        match entry.place {
-            Some(_) => Verdict::Walk,
+        match entry.walk {
+            Some(Walk::Fields) => Verdict::Walk,
+            Some(Walk::Time(time)) => Verdict::Time(time),
             None => Verdict::Reduce,
         }
     }
@@ -120,7 +133,7 @@ impl Verdicts {
         *slot = Entry {
             class: address,
             version,
-            place: judged.filter(|_| !listed),
+            walk: judged.filter(|_| !listed),
             epoch,
             harmless,
         };
@@ -128,9 +141,12 @@ impl Verdicts {
     }
 }
 
-/// Where instances of the class keep their attributes, if the class leaves pickling to `object`.
-fn judge_class(class: &Bound<'_, PyType>) -> PyResult<Option<Place>> {
+/// How instances of the class are walked: if it leaves pickling to `object`, and attributes are where they can be read.
+fn judge_class(class: &Bound<'_, PyType>) -> PyResult<Option<Walk>> {
     let py = class.py();
+    if let Some(time) = time::of_class(class.as_any()) {
+        return Ok(Some(Walk::Time(time)));
+    }
     // A metaclass with its own hash or comparison could see the table lookups.
     let shape = instance::shape(class);
     if !(shape.all_python
@@ -174,7 +190,7 @@ fn judge_class(class: &Bound<'_, PyType>) -> PyResult<Option<Place>> {
     let pointers =
         isize::from(matches!(place, Place::Slot(_))) + isize::from(shape.has_weakref_slot);
     let expected = instance::OBJECT_SIZE + pointers * size_of::<usize>() as isize;
-    Ok((place != Place::Unknown && shape.basic_size <= expected).then_some(place))
+    Ok((place != Place::Unknown && shape.basic_size <= expected).then_some(Walk::Fields))
 }
 
 /// An attribute of the class or a base, as found in their dicts.

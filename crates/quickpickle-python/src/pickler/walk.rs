@@ -12,6 +12,7 @@ use quickpickle_format::run::{RUN, Run};
 
 use crate::ffi::dict::Dict;
 use crate::ffi::instance::{Attributes, Place, Values};
+use crate::ffi::memo::Vacant;
 use crate::ffi::object::{Anchor, Obj, Quiet};
 use crate::ffi::types::{
     Bytes, Int, Kind, List, Set, Str, Tuple, classify, classify_float, classify_int,
@@ -75,7 +76,7 @@ pub(super) enum Fault {
 }
 
 /// What became of an object, or of a frame gone on with.
-enum Progress<'q> {
+pub(super) enum Progress<'q> {
     /// It is written.
     Done,
     /// It is begun; go on with an object inside.
@@ -106,29 +107,54 @@ enum Number {
     Float(f64),
 }
 
-/// Whether an object has been written before.
-enum Seen {
-    /// No, and it cannot be met again until other code runs.
+/// What is known of an object that has not been written before.
+#[derive(Clone, Copy)]
+pub(super) enum Fresh {
+    /// It cannot be met again until other code runs.
     Sole,
-    /// No.
-    New,
-    /// Yes; a GET has been written.
-    Before,
+    /// It can; this is its place in the memo, as long as nothing else is put there.
+    At(Vacant),
+    /// It can.
+    Shared,
+}
+
+impl Fresh {
+    fn of(sole: bool) -> Self {
+        if sole { Fresh::Sole } else { Fresh::Shared }
+    }
+
+    fn is_sole(self) -> bool {
+        matches!(self, Fresh::Sole)
+    }
 }
 
 impl Engine {
-    /// Writes a root that holds no other objects; false, and nothing is written, where it does.
-    pub(super) fn write_leaf<'q>(&mut self, q: Quiet<'q>, root: Obj<'q>) -> bool {
+    /// Begins with the root, and walks until the end or until Python is needed.
+    #[inline(always)]
+    pub(super) fn start<'q>(&mut self, q: Quiet<'q>, root: Obj<'q>) -> Ask {
+        if self.asks_persistent_id {
+            return Ask::PersistentId(root.anchor());
+        }
         let kind = classify(root);
-        !self.asks_persistent_id && self.leaf(q, root, &kind)
+        if self.leaf(q, root, &kind) {
+            return Ask::Finished;
+        }
+        match self.open(q, root, kind) {
+            Progress::Done => Ask::Finished,
+            progress => self.go_on(q, progress),
+        }
     }
 
-    /// Walks until the end or until Python is needed.
+    /// Walks on until the end or until Python is needed.
     pub(super) fn walk<'q>(&mut self, q: Quiet<'q>) -> Ask {
-        let mut progress = match self.next.take() {
+        let progress = match self.next.take() {
             Some(next) => self.begin(q, next.obj(q)),
             None => Progress::Done,
         };
+        self.go_on(q, progress)
+    }
+
+    fn go_on<'q>(&mut self, q: Quiet<'q>, mut progress: Progress<'q>) -> Ask {
         loop {
             progress = match progress {
                 Progress::Done => match self.pop() {
@@ -187,7 +213,7 @@ impl Engine {
 
     /// At an opcode boundary: closes a full frame. True where frames should be written to the file before long.
     #[inline(always)]
-    fn boundary(&mut self) -> bool {
+    pub(super) fn boundary(&mut self) -> bool {
         self.out.frame_is_full() && self.cut()
     }
 
@@ -246,7 +272,7 @@ impl Engine {
     fn leaf<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, kind: &Kind<'q>) -> bool {
         match *kind {
             Kind::Int(int) => {
-                match int.small().and_then(|value| i32::try_from(value).ok()) {
+                match int.small() {
                     Some(value) => self.out.int(value),
                     None => self.big_int(q, int),
                 }
@@ -273,50 +299,59 @@ impl Engine {
         }
     }
 
-    /// Whether `obj` has been written; if so, writes a GET.
+    /// What is known of `obj` if it has not been written; None, and a GET is written, if it has.
     #[inline(always)]
-    fn seen(&mut self, obj: Obj<'_>) -> Seen {
+    fn fresh(&mut self, obj: Obj<'_>) -> Option<Fresh> {
         if self.open == 0 && obj.is_sole() {
-            return Seen::Sole;
+            return Some(Fresh::Sole);
         }
-        match self.memo.get(obj) {
-            Some(number) => {
+        match self.memo.look(obj) {
+            Ok(number) => {
                 self.out.get(number);
-                Seen::Before
+                None
             }
-            None => Seen::New,
+            Err(vacant) => Some(Fresh::At(vacant)),
         }
     }
 
-    /// Remembers an object just written.
+    /// Remembers an object just written; returns its number.
     #[inline(always)]
-    pub(super) fn remember(&mut self, obj: Obj<'_>, sole: bool) {
+    fn enter_memo(&mut self, obj: Obj<'_>, fresh: Fresh) -> usize {
+        match fresh {
+            Fresh::Sole => self.memo.log(obj),
+            Fresh::At(vacant) => self.memo.put_at(vacant, obj),
+            Fresh::Shared => self.memo.put(obj),
+        }
+    }
+
+    /// Remembers an object just written, and says so in the pickle.
+    #[inline(always)]
+    pub(super) fn remember(&mut self, obj: Obj<'_>, fresh: Fresh) {
         if !self.fast {
-            let number = if sole {
-                self.memo.log(obj)
-            } else {
-                self.memo.put(obj)
-            };
+            let number = self.enter_memo(obj, fresh);
             self.out.put(number);
         }
     }
 
     #[inline(always)]
     fn string<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, text: Str<'q>) -> bool {
-        let sole = match self.seen(obj) {
-            Seen::Before => return true,
-            Seen::Sole => true,
-            Seen::New => false,
+        let Some(fresh) = self.fresh(obj) else {
+            return true;
         };
         let Some(utf8) = text.utf8(q) else {
             return false;
         };
-        if utf8.len() <= 255 && self.out.protocol() >= 4 {
+        if utf8.len() > 255 || self.out.protocol() < 4 {
+            if !self.long_string(utf8) {
+                return false;
+            }
+            self.remember(obj, fresh);
+        } else if self.fast {
             self.out.short_unicode(utf8);
-        } else if !self.long_string(utf8) {
-            return false;
+        } else {
+            self.out.short_unicode_memoized(utf8);
+            self.enter_memo(obj, fresh);
         }
-        self.remember(obj, sole);
         true
     }
 
@@ -354,10 +389,8 @@ impl Engine {
         if self.out.protocol() < 3 {
             return false;
         }
-        let sole = match self.seen(obj) {
-            Seen::Before => return true,
-            Seen::Sole => true,
-            Seen::New => false,
+        let Some(fresh) = self.fresh(obj) else {
+            return true;
         };
         let bytes = bytes.as_slice(q);
         if Output::bypasses_frame(bytes.len()) {
@@ -368,12 +401,15 @@ impl Engine {
             let _ = self.out.bytes_header(bytes.len());
             self.out.raw(bytes);
         }
-        self.remember(obj, sole);
+        self.remember(obj, fresh);
         true
     }
 
-    #[cold]
+    #[inline(never)]
     fn big_int<'q>(&mut self, q: Quiet<'q>, int: Int<'q>) {
+        if let Some(value) = int.middle() {
+            return self.out.int(value);
+        }
         let bytes = int.to_le_bytes(q);
         if self.out.protocol() >= 2 {
             self.out.long(&bytes);
@@ -388,10 +424,9 @@ impl Engine {
         match kind {
             Kind::Tuple(tuple) => self.open_tuple(q, tuple),
             Kind::List(list) => self.open_list(q, list),
-            Kind::Dict(dict) => match self.seen(obj) {
-                Seen::Before => Progress::Done,
-                Seen::Sole => self.open_dict(q, dict, true, false),
-                Seen::New => self.open_dict(q, dict, false, false),
+            Kind::Dict(dict) => match self.fresh(obj) {
+                None => Progress::Done,
+                Some(fresh) => self.open_dict(q, dict, fresh, false),
             },
             Kind::Set(set) if self.out.protocol() >= 4 => self.open_set(q, set),
             Kind::FrozenSet(set) if self.out.protocol() >= 4 => self.open_frozenset(q, set),
@@ -421,11 +456,10 @@ impl Engine {
             }
             return Progress::Done;
         }
-        let sole = match self.seen(tuple.obj()) {
-            Seen::Before => return Progress::Done,
-            Seen::Sole => true,
-            Seen::New => false,
+        let Some(fresh) = self.fresh(tuple.obj()) else {
+            return Progress::Done;
         };
+        let sole = fresh.is_sole();
         self.open += usize::from(!sole);
         if !self.is_short(len) {
             self.out.opcode(byte::MARK);
@@ -471,7 +505,14 @@ impl Engine {
         let len = tuple.len();
         let short = self.is_short(len);
         // The tuple may have been met, and written, below itself.
-        if !sole && let Some(number) = self.memo.get(tuple.obj()) {
+        let fresh = if sole {
+            Ok(Fresh::Sole)
+        } else {
+            self.memo
+                .look(tuple.obj())
+                .map_or_else(|vacant| Ok(Fresh::At(vacant)), Err)
+        };
+        if let Err(number) = fresh {
             if short || self.out.protocol() == 0 {
                 for _ in 0..len + usize::from(!short) {
                     self.out.opcode(byte::POP);
@@ -488,15 +529,15 @@ impl Engine {
             2 => byte::TUPLE2,
             _ => byte::TUPLE3,
         });
-        self.remember(tuple.obj(), sole);
+        if let Ok(fresh) = fresh {
+            self.remember(tuple.obj(), fresh);
+        }
     }
 
     fn open_list<'q>(&mut self, q: Quiet<'q>, list: List<'q>) -> Progress<'q> {
         let obj = list.obj();
-        let sole = match self.seen(obj) {
-            Seen::Before => return Progress::Done,
-            Seen::Sole => true,
-            Seen::New => false,
+        let Some(fresh) = self.fresh(obj) else {
+            return Progress::Done;
         };
         if !self.enter(obj) {
             return Progress::Ask(Ask::Fail(Fault::Cyclic(obj.anchor())));
@@ -506,7 +547,7 @@ impl Engine {
         } else {
             self.out.opcodes([byte::MARK, byte::LIST]);
         }
-        self.remember(obj, sole);
+        self.remember(obj, fresh);
         let single = list.len() == 1 || self.out.protocol() == 0;
         self.fill_list::<false>(
             q,
@@ -591,10 +632,7 @@ impl Engine {
     ) -> usize {
         match classify(last) {
             Kind::Int(_) => self.run_of(q, list, from, limit, |obj| {
-                match classify_int(obj)?.small() {
-                    Some(value) => i32::try_from(value).ok().map(Number::Int),
-                    None => None,
-                }
+                classify_int(obj)?.small().map(Number::Int)
             }),
             Kind::Float(_) => self.run_of(q, list, from, limit, |obj| {
                 Some(Number::Float(classify_float(obj)?))
@@ -639,7 +677,7 @@ impl Engine {
         &mut self,
         q: Quiet<'q>,
         dict: Dict<'q>,
-        sole: bool,
+        fresh: Fresh,
         build: bool,
     ) -> Progress<'q> {
         let obj = dict.obj();
@@ -647,7 +685,7 @@ impl Engine {
             return Progress::Ask(Ask::Fail(Fault::Cyclic(obj.anchor())));
         }
         self.empty_dict();
-        self.remember(obj, sole);
+        self.remember(obj, fresh);
         let size = dict.len();
         if size == 0 {
             self.leave(obj);
@@ -697,6 +735,8 @@ impl Engine {
         };
         // Whether a pair is complete.
         let mut begun = DEEP && value.is_none();
+        let shares_keys = dict.shares_keys();
+        let mut items = dict.items(frame.pos);
         loop {
             let item = match value.take() {
                 Some(item) => item,
@@ -704,7 +744,7 @@ impl Engine {
                     if begun && self.end_pair(dict, &mut frame) {
                         break;
                     }
-                    let Some((key, item)) = dict.next(&mut frame.pos) else {
+                    let Some((key, item)) = items.next() else {
                         if !frame.single {
                             self.out.opcode(byte::SETITEMS);
                         }
@@ -713,7 +753,14 @@ impl Engine {
                         }
                         break;
                     };
-                    if let Err(below) = self.save_key::<DEEP>(q, dict, key) {
+                    // Keys that other dicts share may be met again, however few references they have.
+                    let saved = if shares_keys {
+                        self.save_shared::<DEEP>(q, key)
+                    } else {
+                        self.save::<DEEP>(q, key)
+                    };
+                    if let Err(below) = saved {
+                        frame.pos = items.at;
                         frame.value = Some(item.anchor());
                         return self.descend(Frame::Dict(frame), key, below);
                     }
@@ -721,6 +768,7 @@ impl Engine {
                 }
             };
             if let Err(below) = self.save::<DEEP>(q, item) {
+                frame.pos = items.at;
                 return self.descend(Frame::Dict(frame), item, below);
             }
             begun = true;
@@ -755,20 +803,6 @@ impl Engine {
         false
     }
 
-    /// Writes a key. Keys that other dicts share may be met again, however few references they have.
-    #[inline(always)]
-    fn save_key<'q, const DEEP: bool>(
-        &mut self,
-        q: Quiet<'q>,
-        dict: Dict<'q>,
-        key: Obj<'q>,
-    ) -> Result<(), Below<'q>> {
-        if !dict.shares_keys() {
-            return self.save::<DEEP>(q, key);
-        }
-        self.save_shared::<DEEP>(q, key)
-    }
-
     /// Writes an object whose count of references says nothing.
     #[inline(always)]
     fn save_shared<'q, const DEEP: bool>(
@@ -785,13 +819,11 @@ impl Engine {
 
     fn open_set<'q>(&mut self, q: Quiet<'q>, set: Set<'q>) -> Progress<'q> {
         let obj = set.obj();
-        let sole = match self.seen(obj) {
-            Seen::Before => return Progress::Done,
-            Seen::Sole => true,
-            Seen::New => false,
+        let Some(fresh) = self.fresh(obj) else {
+            return Progress::Done;
         };
         self.out.opcode(byte::EMPTY_SET);
-        self.remember(obj, sole);
+        self.remember(obj, fresh);
         let size = set.len();
         if size == 0 {
             return Progress::Done;
@@ -848,11 +880,10 @@ impl Engine {
 
     fn open_frozenset<'q>(&mut self, q: Quiet<'q>, set: Set<'q>) -> Progress<'q> {
         let obj = set.obj();
-        let sole = match self.seen(obj) {
-            Seen::Before => return Progress::Done,
-            Seen::Sole => true,
-            Seen::New => false,
+        let Some(fresh) = self.fresh(obj) else {
+            return Progress::Done;
         };
+        let sole = fresh.is_sole();
         self.open += usize::from(!sole);
         self.out.opcode(byte::MARK);
         self.fill_frozenset::<false>(
@@ -889,17 +920,15 @@ impl Engine {
             self.out.get(number);
         } else {
             self.out.opcode(byte::FROZENSET);
-            self.remember(obj, frame.sole);
+            self.remember(obj, Fresh::of(frame.sole));
         }
         Progress::Done
     }
 
     /// Begins an object of any other type.
     fn open_instance<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>) -> Progress<'q> {
-        let sole = match self.seen(obj) {
-            Seen::Before => return Progress::Done,
-            Seen::Sole => true,
-            Seen::New => false,
+        let Some(fresh) = self.fresh(obj) else {
+            return Progress::Done;
         };
         if self.out.protocol() < 2 {
             return Progress::Ask(Ask::Reduce(obj.anchor()));
@@ -912,6 +941,7 @@ impl Engine {
             {
                 ty.place()
             }
+            Verdict::Time(time) => return self.open_time(q, obj, time, fresh),
             Verdict::Unknown => return Progress::Ask(Ask::Judge(obj.anchor())),
             _ => return Progress::Ask(Ask::Reduce(obj.anchor())),
         };
@@ -919,7 +949,7 @@ impl Engine {
             Some(number) => self.out.get(number),
             None => return Progress::Ask(Ask::Instance(obj.anchor())),
         }
-        self.instance_body(q, obj, place, sole)
+        self.instance_body(q, obj, place, fresh)
     }
 
     /// Whether the instance has an attribute that could change how it is reduced.
@@ -931,10 +961,7 @@ impl Engine {
         match obj.attributes(q, place) {
             Attributes::Empty => false,
             Attributes::Foreign => true,
-            Attributes::Dict(dict) => {
-                let mut pos = 0;
-                std::iter::from_fn(|| dict.next(&mut pos)).any(|(key, _)| is_special(q, key))
-            }
+            Attributes::Dict(dict) => dict.items(0).any(|(key, _)| is_special(q, key)),
             Attributes::Values(values) => {
                 let class = obj.type_ptr().as_obj(q).address();
                 let keys = values.keys_id();
@@ -956,11 +983,11 @@ impl Engine {
         q: Quiet<'q>,
         obj: Obj<'q>,
         place: Place,
-        sole: bool,
+        fresh: Fresh,
     ) -> Progress<'q> {
         self.boundary();
         self.out.opcodes([byte::EMPTY_TUPLE, byte::NEWOBJ]);
-        self.remember(obj, sole);
+        self.remember(obj, fresh);
         match obj.attributes(q, place) {
             Attributes::Foreign => Progress::Ask(Ask::Fail(Fault::DictChanged)),
             Attributes::Empty => Progress::Done,
@@ -969,13 +996,12 @@ impl Engine {
                     return Progress::Done;
                 }
                 self.boundary();
-                match self.seen(dict.obj()) {
-                    Seen::Before => {
+                match self.fresh(dict.obj()) {
+                    None => {
                         self.out.opcode(byte::BUILD);
                         Progress::Done
                     }
-                    Seen::Sole => self.open_dict(q, dict, true, true),
-                    Seen::New => self.open_dict(q, dict, false, true),
+                    Some(fresh) => self.open_dict(q, dict, fresh, true),
                 }
             }
             Attributes::Values(values) => {
@@ -1007,7 +1033,7 @@ impl Engine {
     }
 
     /// Uses up a number of the memo.
-    fn skip(&mut self) {
+    pub(super) fn skip(&mut self) {
         if !self.fast {
             let number = self.memo.skip();
             self.out.put(number);
@@ -1104,7 +1130,7 @@ impl Engine {
         }
         self.open -= 1;
         self.out.opcode(byte::STACK_GLOBAL);
-        self.remember(obj, false);
+        self.remember(obj, Fresh::Shared);
         true
     }
 
@@ -1133,9 +1159,7 @@ impl Engine {
         let is_leaf = |item: Obj<'q>| match classify(item) {
             Kind::Str(text) => text.utf8(q).is_some_and(|utf8| utf8.len() < 256),
             Kind::Bytes(bytes) => bytes.as_slice(q).len() < 256,
-            Kind::Int(int) => int
-                .small()
-                .is_some_and(|value| i32::try_from(value).is_ok()),
+            Kind::Int(int) => int.small().is_some(),
             Kind::Float(_) | Kind::None | Kind::Bool(_) => true,
             _ => false,
         };
@@ -1162,7 +1186,7 @@ impl Engine {
             .opcode([byte::TUPLE1, byte::TUPLE2, byte::TUPLE3][len - 1]);
         self.skip();
         self.out.opcode(byte::REDUCE);
-        self.remember(obj, false);
+        self.remember(obj, Fresh::Shared);
         true
     }
 
@@ -1222,18 +1246,21 @@ impl Engine {
                         self.out.get(number);
                         break;
                     }
-                    self.remember(object, false);
+                    self.remember(object, Fresh::Shared);
                 }
                 Step::RememberName(object) => {
                     let object = Anchor::of_owned(object).obj(q);
-                    self.remember(object, false);
+                    self.remember(object, Fresh::Shared);
                 }
                 Step::Instance(object) => {
                     self.open -= usize::from(std::mem::take(&mut plan.unremembered));
                     let object = Anchor::of_owned(object).obj(q);
                     plan.at += 1;
+                    if self.time_body(q, object, Fresh::Shared) {
+                        continue;
+                    }
                     let place = object.type_ptr().place();
-                    match self.instance_body(q, object, place, false) {
+                    match self.instance_body(q, object, place, Fresh::Shared) {
                         Progress::Done => continue,
                         begun => {
                             return self.descend(Frame::Plan(plan), object, Below::Begun(begun));

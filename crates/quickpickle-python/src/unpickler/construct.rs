@@ -16,7 +16,7 @@ use super::source::Feed;
 use crate::cloud::reconstruct;
 use crate::ffi::instance::{self, Place};
 use crate::ffi::object::{Anchor, quiet};
-use crate::ffi::{build, compat};
+use crate::ffi::{build, compat, time};
 
 /// Classes remembered; more than that evict each other.
 const ENTRIES: usize = 64;
@@ -186,6 +186,11 @@ impl<'py> Machine<'py, '_> {
     pub(super) fn call_reduce(&mut self) -> Result<(), Fail> {
         let args = self.pop_one()?;
         let callable = self.pop_one()?;
+        if let Ok(args) = args.cast_exact::<PyTuple>()
+            && let Some(made) = time::make(&callable, args)
+        {
+            return self.push(made);
+        }
         let at = self.at;
         let made = match self.outside(|_| reconstruct::call(&callable, &args)) {
             Ok(made) => made,
