@@ -5,10 +5,10 @@ export PYTHON ?= python3
 export VENV ?= .venv
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench wheels clean
+.PHONY: help build demo test lint bench wheels spark-jar demo-recovery clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 demo: ## the main job on real data: pickle and quickpickle side by side
 	@scripts/demo.sh
@@ -28,5 +28,11 @@ bench: ## the benchmarks; options in ARGS, such as ARGS="--only ints"
 wheels: ## a wheel for each interpreter found, and an sdist, in dist/, each tried out
 	@scripts/wheels.sh
 
+spark-jar: ## the jar and library a Spark master loads, in python/quickpickle/recovery_spark/
+	@scripts/spark_jar.sh
+
+demo-recovery: ## a real Spark master is killed and comes back; recovery engines compared
+	@scripts/demo_recovery.sh
+
 clean: ## remove everything made here
-	rm -rf .venv .venvs dist target
+	rm -rf .venv .venvs dist target python/quickpickle/recovery_spark

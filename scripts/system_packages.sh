@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# system_packages.sh build|test: have the system packages that a build, or the tests, need.
+# system_packages.sh build|test|spark: have the system packages that a build, the tests, or a Spark master need.
 #
 # On Debian as root, what is missing is installed. Elsewhere what is missing is named, and it is an
 # error only where the build cannot do without. Rust is left to rustup or the machine's owner.
@@ -7,7 +7,7 @@
 cd "$(dirname "$0")/.."
 . scripts/progress.sh
 
-purpose=${1:?build or test}
+purpose=${1:?build, test or spark}
 progress_now="system packages"
 PYTHON=${PYTHON:-python3}
 
@@ -40,6 +40,11 @@ for python in /usr/bin/python3.1[0-9]; do
         need "lib$name-testsuite" "$python" -I -c 'import test.pickletester'
     fi
 done
+if [ "$purpose" != build ]; then
+    # A real Spark master, and a real ZooKeeper.
+    need default-jdk-headless command -v javac
+    need zookeeper test -e /usr/share/java/zookeeper.jar
+fi
 
 if [ "$purpose" = test ]; then
     # Recovery stores are tested on a real ZooKeeper server.

@@ -8,6 +8,7 @@
 cd "$(dirname "$0")/.."
 . scripts/progress.sh
 . scripts/environment.sh
+. scripts/spark_environment.sh
 . scripts/checks.sh
 
 step "system packages"
@@ -17,7 +18,14 @@ step "interpreters"
 found=$(interpreters)
 while IFS=$'\t' read -r name path about; do note "$about at $path"; done <<<"$found"
 count=$(wc -l <<<"$found")
-progress_steps=$((11 + count))
+progress_steps=$((12 + count))
+
+step "what a Spark master loads"
+spark_parts
+if [ -d "$spark_library" ]; then
+    prepare_spark
+    spark_python=$PWD/$SPARK_VENV/bin/python
+fi
 
 step "main environment"
 prepare_main dev
@@ -37,6 +45,10 @@ lint_python
 # test_on NAME PATH: the whole Python suite with that interpreter's wheel.
 test_on() {
     local name=$1 path=$2 venv=$VENV
+    # Spark's own Python is the same whichever interpreter asks, so one of them does.
+    local QUICKPICKLE_SPARK_PYTHON=
+    [ "$name" != "$main_name" ] || QUICKPICKLE_SPARK_PYTHON=${spark_python:-}
+    export QUICKPICKLE_SPARK_PYTHON
     if [ "$name" != "$main_name" ]; then
         venv=.venvs/$name
         create_venv "$path" "$venv"

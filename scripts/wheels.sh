@@ -9,6 +9,7 @@
 cd "$(dirname "$0")/.."
 . scripts/progress.sh
 . scripts/environment.sh
+. scripts/spark_environment.sh
 
 policy=${MANYLINUX:-manylinux2014}
 maturin="maturin[zig]"
@@ -40,6 +41,9 @@ if ! "$VENV/bin/python" -c 'import ziglang' 2>/dev/null; then
     note "installing $maturin"
     "$VENV/bin/python" -m pip install -q "$maturin"
 fi
+
+step "what a Spark master loads"
+spark_parts --zig 2.17
 
 rm -rf dist
 scratch=$(mktemp -d)

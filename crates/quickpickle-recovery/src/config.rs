@@ -279,11 +279,11 @@ impl Config {
                     Error::new(ErrorKind::Config, "", "must be a number, 4096 or more")
                 })?);
             }
-            // The Java side's own: what a master does when a write fails.
-            "onFailure" | "on_failure" => {}
+            // The Java side's own: what a master does when a write fails, and with a record it cannot read.
+            "onFailure" | "on_failure" | "onUnreadable" | "on_unreadable" => {}
             _ => {
                 let message = "there is no such setting; there are engine, directory, url, serializer, compression, sync, strict, \
-                               wait, operationTimeout, sessionTimeout, segmentBytes, autoCompact and onFailure";
+                               wait, operationTimeout, sessionTimeout, segmentBytes, autoCompact, onFailure and onUnreadable";
                 return Err(Error::new(ErrorKind::Config, "", message));
             }
         }

@@ -337,6 +337,7 @@ fn a_master_that_was_overtaken_is_fenced_for_good() {
     };
     let old = open(&server);
     old.persist("a", b"old").unwrap();
+    old.sync().unwrap();
     // The servers give up the old master's lock, and it has not noticed.
     with_client(&server, async |client| {
         client
@@ -346,6 +347,12 @@ fn a_master_that_was_overtaken_is_fenced_for_good() {
     });
     let new = open(&server);
     new.persist("a", b"new").unwrap();
+    assert_eq!(
+        old.sync().unwrap_err().kind(),
+        ErrorKind::Fenced,
+        "a master that writes nothing learns of it by asking"
+    );
+    new.sync().unwrap();
     for _ in 0..2 {
         assert_eq!(
             old.persist("a", b"too late").unwrap_err().kind(),

@@ -741,8 +741,16 @@ impl PersistenceEngine for ZooKeeperEngine {
     }
 
     fn sync(&self) -> Result<()> {
-        // Everything acknowledged is on the disks of a majority already.
-        self.writable().map(drop)
+        // Everything acknowledged is on the disks of a majority already; what may have changed is whose the store is.
+        drop(self.writable()?);
+        let paths = self.paths.clone();
+        self.session.run("check the epoch", move |connected| {
+            let paths = paths.clone();
+            async move {
+                connected.fenced(&paths)?.commit().await?;
+                Ok(())
+            }
+        })
     }
 
     fn opening_report(&self) -> Report {
