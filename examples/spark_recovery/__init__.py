@@ -1,0 +1,1 @@
+"""A real Spark master that is killed and comes back: `make demo-recovery`."""
