@@ -326,3 +326,89 @@ def test_progress_is_drawn_on_terminals_only(store, tmp_path):
     assert "[########" in drawn
     assert "100% entries compared" in drawn
     assert drawn.endswith("\r")
+
+
+@pytest.fixture
+def jar(tmp_path):
+    """Where a jar and its library are; spark-conf only looks whether they are there."""
+    folder = tmp_path / "jars and more"
+    folder.mkdir()
+    (folder / "libquickpickle_jni.so").touch()
+    (folder / "q.jar").touch()
+    return folder / "q.jar"
+
+
+FACTORY = "io.quickpickle.recovery.QuickpickleRecoveryModeFactory"
+
+
+def test_spark_conf_for_a_directory(run, jar, tmp_path):
+    code, out, err = run("spark-conf", "state", "--jar", str(jar))
+    assert (code, err) == (0, "")
+    assert out == (
+        f"# conf/spark-env.sh also needs: export SPARK_DAEMON_CLASSPATH='{jar}'\n"
+        "spark.deploy.recoveryMode          CUSTOM\n"
+        f"spark.deploy.recoveryMode.factory  {FACTORY}\n"
+        f"spark.deploy.recoveryDirectory     {tmp_path}/state\n"
+    )
+    assert not (tmp_path / "state").exists()
+
+
+def test_spark_conf_with_everything(run, jar, tmp_path):
+    choices = ("--serializer", "kryo", "--sync", "group(20)", "--compress", "lz4", "--strict", "--on-failure", "retry")
+    code, out, _ = run("spark-conf", "file:/a dir", "--jar", str(jar), *choices, "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "classpath": str(jar),
+        "properties": {
+            "spark.deploy.recoveryMode": "CUSTOM",
+            "spark.deploy.recoveryMode.factory": FACTORY,
+            "spark.quickpickle.recovery.engine": "file_system",
+            "spark.deploy.recoveryDirectory": "/a dir",
+            "spark.quickpickle.recovery.serializer": "kryo",
+            "spark.quickpickle.recovery.sync": "group(20)",
+            "spark.quickpickle.recovery.compression": "lz4",
+            "spark.quickpickle.recovery.strict": "true",
+            "spark.quickpickle.recovery.onFailure": "retry",
+        },
+    }
+
+
+def test_spark_conf_for_the_environment_survives_a_shell(run, jar):
+    code, out, _ = run("spark-conf", "--env", "file:/a dir", "--jar", str(jar), "--sync", "group(5)")
+    assert code == 0
+    script = out + 'printf "%s|%s" "$SPARK_DAEMON_CLASSPATH" "$SPARK_DAEMON_JAVA_OPTS"'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        f"{jar}|-Dspark.deploy.recoveryMode=CUSTOM -Dspark.deploy.recoveryMode.factory={FACTORY} "
+        '-Dspark.quickpickle.recovery.engine=file_system -Dspark.deploy.recoveryDirectory="/a dir" '
+        "-Dspark.quickpickle.recovery.sync=group(5)"
+    )
+
+
+def test_spark_conf_for_zookeeper(run, jar):
+    code, out, _ = run("spark-conf", "zookeeper://a:2181,b:2181/spark/one", "--jar", str(jar), "--json")
+    assert code == 0
+    assert {
+        "spark.quickpickle.recovery.engine": "zookeeper",
+        "spark.deploy.zookeeper.url": "a:2181,b:2181",
+        "spark.deploy.zookeeper.dir": "/spark/one",
+    }.items() <= json.loads(out)["properties"].items()
+    assert "spark.deploy.zookeeper.dir" not in run("spark-conf", "zk:a:2181", "--jar", str(jar), "--json")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("x", "--jar", "nowhere.jar"), 3, "nowhere.jar: there is no such jar"),
+        (("x", "--jar", "alone.jar"), 3, "libquickpickle_jni.so: the library the jar loads is not beside it"),
+        (("zookeeper:", "--jar", "jars and more/q.jar"), 2, "names no server"),
+        (("ftp://x", "--jar", "jars and more/q.jar"), 2, "ftp: is not known"),
+        (("log:", "--jar", "jars and more/q.jar"), 2, "names no directory"),
+        (("x", "--serializer", "xml"), 2, "invalid choice: 'xml'"),
+    ],
+)
+def test_spark_conf_that_makes_no_sense(run, jar, tmp_path, arguments, code, message):
+    (tmp_path / "alone.jar").touch()
+    found, out, err = run("spark-conf", *arguments)
+    assert (found, out) == (code, "")
+    assert message in err

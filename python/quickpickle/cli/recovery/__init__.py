@@ -13,7 +13,7 @@ from typing import Final
 
 from quickpickle.cli.parsing import Parser
 
-ACTIONS: Final = ("inspect", "verify", "repair", "compact", "copy")
+ACTIONS: Final = ("inspect", "verify", "repair", "compact", "copy", "spark-conf")
 
 
 def add_arguments(parser: Parser) -> None:
@@ -25,7 +25,7 @@ def add_arguments(parser: Parser) -> None:
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     for name in ACTIONS:
-        module = importlib.import_module(f"{__name__}.{name}")
+        module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
         action: Parser = actions.add_parser(name, help=module.SUMMARY, description=f"{module.DESCRIPTION}")
         action.show_examples(*module.EXAMPLES)
         module.add_arguments(action)
