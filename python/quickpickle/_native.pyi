@@ -17,6 +17,8 @@ __version__: str
 """The release of quickpickle, for example ``"0.1.0"``."""
 
 __all__ = [
+    "CloudPickler",
+    "DefaultTable",
     "Pickler",
     "PicklerMemo",
     "Reconstructor",
@@ -25,11 +27,15 @@ __all__ = [
     "UnpicklerMemo",
     "__version__",
     "_builtin_type",
+    "_class_items",
     "_class_setstate",
+    "_extract_code_globals",
     "_file_reconstructor",
     "_function_setstate",
     "_get_dataclass_field_type_sentinel",
     "_get_or_create_tracker_id",
+    "_is_by_reference",
+    "_lookup",
     "_lookup_class_or_track",
     "_make_cell",
     "_make_dict_items",
@@ -40,14 +46,25 @@ __all__ = [
     "_make_skeleton_class",
     "_make_skeleton_enum",
     "_make_typevar",
+    "_pickle_by_value_modules",
+    "_reduce_file",
     "_reset_classes",
+    "_set_default_reducers",
+    "_set_reducers",
+    "_types_name",
+    "_which_module",
+    "cloud_dump",
+    "cloud_dumps",
     "dump",
     "dumps",
     "dynamic_subimport",
+    "list_registry_pickle_by_value",
     "load",
     "loads",
     "recovery_codec_name",
+    "register_pickle_by_value",
     "subimport",
+    "unregister_pickle_by_value",
 ]
 
 _Reduced: TypeAlias = str | tuple[Any, ...]
@@ -354,3 +371,95 @@ _get_dataclass_field_type_sentinel: Reconstructor
 _file_reconstructor: Reconstructor
 _lookup_class_or_track: Reconstructor
 _get_or_create_tracker_id: Reconstructor
+
+@disjoint_base
+class CloudPickler(Pickler):
+    """A Pickler that writes functions and classes by value where they cannot be imported.
+
+    ``reducer_override`` of a subclass is asked first; NotImplemented means the way built in. A
+    ``dispatch_table`` is the instance's own, wherever it was set.
+    """
+
+    def __init__(
+        self,
+        file: _Writer,
+        protocol: int | None = None,
+        buffer_callback: _BufferCallback | None = None,
+        *,
+        namespace: str = "cloudpickle.cloudpickle",
+        keep_filenames: bool = False,
+        deterministic: bool = False,
+    ) -> None:
+        """Arguments and errors as for the function ``cloud_dump``."""
+
+    def reducer_override(self, obj: Any, /) -> Any:
+        """How to write ``obj``: a reduce value, or NotImplemented for the way built in."""
+
+@final
+class DefaultTable:
+    """A class attribute that is made when it is asked for: the table of reducers."""
+
+    def __new__(cls, attribute: str, /) -> DefaultTable: ...
+    def __get__(self, instance: object, owner: type | None = None, /) -> Any: ...
+
+def cloud_dump(
+    obj: Any,
+    file: _Writer,
+    protocol: int | None = None,
+    buffer_callback: _BufferCallback | None = None,
+    *,
+    namespace: str = "cloudpickle.cloudpickle",
+    keep_filenames: bool = False,
+    deterministic: bool = False,
+) -> None:
+    """Write the pickle of ``obj`` to ``file``, with what a receiver could not import by value.
+
+    Args:
+        obj: any object.
+        file: something with ``write(bytes)``; it is not closed.
+        protocol: 0 to 5; None and negative numbers mean the highest.
+        buffer_callback: as for ``dump``.
+        namespace: the module whose helpers the payload names; the receiver needs it, or quickpickle.
+        keep_filenames: keep in code objects the names of the files they come from, for tracebacks.
+        deterministic: equal functions and classes give equal bytes in any process. Classes then have
+            no identity: each load makes its own.
+
+    Raises:
+        PicklingError: ``obj`` or something it holds cannot be pickled.
+        TypeError, ValueError, Exception: as for ``dump``.
+    """
+
+def cloud_dumps(
+    obj: Any,
+    protocol: int | None = None,
+    buffer_callback: _BufferCallback | None = None,
+    *,
+    namespace: str = "cloudpickle.cloudpickle",
+    keep_filenames: bool = False,
+    deterministic: bool = False,
+) -> bytes:
+    """Return as bytes what ``cloud_dump`` writes; arguments and errors as there."""
+
+def register_pickle_by_value(module: Any) -> None:
+    """Have the functions and classes of ``module``, and of what is inside of it, pickled by value.
+
+    Raises:
+        ValueError: ``module`` is no module, or not one in ``sys.modules``.
+    """
+
+def unregister_pickle_by_value(module: Any) -> None:
+    """Undo ``register_pickle_by_value``; ValueError if it was not registered."""
+
+def list_registry_pickle_by_value() -> set[str]:
+    """The names of the modules that are pickled by value; a copy."""
+
+def _class_items(class_: type, /) -> list[tuple[str, Any]]: ...
+def _extract_code_globals(code: Any, /) -> dict[str, None]: ...
+def _is_by_reference(obj: Any, name: str | None = None, /) -> bool: ...
+def _lookup(obj: Any, name: str | None = None, /) -> Any: ...
+def _pickle_by_value_modules() -> set[str]: ...
+def _reduce_file(file: Any, /) -> tuple[Any, list[Any]]: ...
+def _set_default_reducers(table: dict[Any, Any], /) -> None: ...
+def _set_reducers(table: dict[Any, Any], /) -> None: ...
+def _types_name(class_: type, /) -> str | None: ...
+def _which_module(obj: Any, name: str, /) -> str | None: ...

@@ -44,6 +44,7 @@ static PLAIN: Settings = Settings {
     persistent_id: None,
     reducer_override: None,
     dispatch_table: None,
+    cloud: None,
 };
 
 /// `dumps(obj)`, without further arguments.

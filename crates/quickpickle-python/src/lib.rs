@@ -23,9 +23,19 @@ mod _native {
     #[pymodule_export]
     use super::api::{dump, load};
     #[pymodule_export]
+    use super::cloud::api::{
+        _class_items, _extract_code_globals, _is_by_reference, _lookup, _pickle_by_value_modules,
+        _reduce_file, _set_default_reducers, _set_reducers, _types_name, _which_module, cloud_dump,
+        cloud_dumps,
+    };
+    #[pymodule_export]
+    use super::cloud::by_value::{
+        list_registry_pickle_by_value, register_pickle_by_value, unregister_pickle_by_value,
+    };
+    #[pymodule_export]
     use super::cloud::reconstruct::{_reset_classes, Reconstructor};
     #[pymodule_export]
-    use super::pickler::{Pickler, PicklerMemo};
+    use super::pickler::{CloudPickler, DefaultTable, Pickler, PicklerMemo};
     #[pymodule_export]
     use super::recovery::{RecoveryEngine, recovery_codec_name};
     #[pymodule_export]

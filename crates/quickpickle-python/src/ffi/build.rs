@@ -346,3 +346,31 @@ pub(crate) fn switch_collector(_py: Python<'_>, on: bool) {
         };
     }
 }
+
+/// `"".join(text)`: the str that Python shares for a character where there is one, else a new one.
+pub(crate) fn copied_text<'py>(
+    text: &Bound<'py, pyo3::types::PyString>,
+) -> Option<Bound<'py, PyAny>> {
+    let py = text.py();
+    // SAFETY: a live str, whose data is `length` units of its kind; a new reference, or null with an exception, which is
+    // given up.
+    unsafe {
+        let ptr = text.as_ptr();
+        #[cfg(not(Py_3_12))]
+        if ffi::PyUnicode_READY(ptr) < 0 {
+            ffi::PyErr_Clear();
+            return None;
+        }
+        let len = ffi::PyUnicode_GET_LENGTH(ptr);
+        let made = if len == 1 {
+            ffi::PyUnicode_FromOrdinal(ffi::PyUnicode_ReadChar(ptr, 0) as std::ffi::c_int)
+        } else {
+            let kind = ffi::PyUnicode_KIND(ptr) as std::ffi::c_int;
+            ffi::PyUnicode_FromKindAndData(kind, ffi::PyUnicode_DATA(ptr), len)
+        };
+        if made.is_null() {
+            ffi::PyErr_Clear();
+        }
+        Bound::from_owned_ptr_or_opt(py, made)
+    }
+}

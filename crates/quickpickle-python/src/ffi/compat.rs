@@ -186,6 +186,27 @@ pub(crate) fn exact_small_int(obj: &Bound<'_, PyAny>) -> Option<i32> {
     }
 }
 
+/// Whether the object is the descriptor of a slot.
+pub(crate) fn is_member(obj: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: comparing addresses; the object is alive.
+    unsafe { ffi::Py_TYPE(obj.as_ptr()) == &raw mut ffi::PyMemberDescr_Type }
+}
+
+/// Whether the object is the descriptor of an attribute with functions to get and set it.
+pub(crate) fn is_getset(obj: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: comparing addresses; the object is alive.
+    unsafe { ffi::Py_TYPE(obj.as_ptr()) == &raw mut ffi::PyGetSetDescr_Type }
+}
+
+/// Whether the object is a property, exactly.
+pub(crate) fn is_property(obj: &Bound<'_, PyAny>) -> bool {
+    unsafe extern "C" {
+        static mut PyProperty_Type: ffi::PyTypeObject;
+    }
+    // SAFETY: comparing addresses; the object is alive.
+    unsafe { ffi::Py_TYPE(obj.as_ptr()) == &raw mut PyProperty_Type }
+}
+
 /// Whether the object is a PickleBuffer.
 pub(crate) fn is_pickle_buffer(obj: &Bound<'_, PyAny>) -> bool {
     // SAFETY: comparing addresses; the object is alive.
@@ -212,6 +233,19 @@ pub(crate) fn type_name(class: &Bound<'_, PyType>) -> String {
         .chars()
         .take(200)
         .collect()
+}
+
+/// The last part of the class's name as the interpreter itself has it.
+#[inline]
+pub(crate) fn last_name<'a>(class: &'a Bound<'_, PyType>) -> std::borrow::Cow<'a, str> {
+    // SAFETY: the class is alive; `tp_name` is a string that ends with a zero byte and lives as long as the class has that
+    // name, which only other code could change.
+    let name =
+        unsafe { std::ffi::CStr::from_ptr((*class.as_type_ptr()).tp_name) }.to_string_lossy();
+    match name.rsplit_once('.') {
+        Some((_, last)) => last.to_owned().into(),
+        None => name,
+    }
 }
 
 /// `__import__(name)`, then the module itself and not its package: what `PyImport_Import` does.

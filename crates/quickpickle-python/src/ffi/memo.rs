@@ -78,7 +78,12 @@ impl Memo {
         unsafe { *self.slots.get_unchecked(at) }
     }
 
-    /// Index of the slot that holds `address`, or of the free one where it would go. The table has slots.
+    /// The number that will be given out next.
+    pub(crate) fn next(&self) -> usize {
+        self.first + self.log.len()
+    }
+
+    /// Index of the slot that holds `address`, or of the free one where it would go.
     #[inline(always)]
     fn find(&self, address: usize) -> usize {
         debug_assert!(self.slots.len().is_power_of_two());

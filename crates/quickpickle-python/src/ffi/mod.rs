@@ -23,6 +23,7 @@ pub(crate) mod dict;
 pub(crate) mod dict_table;
 pub(crate) mod fastcall;
 pub(crate) mod function;
+pub(crate) mod function_view;
 pub(crate) mod instance;
 pub(crate) mod long;
 pub(crate) mod memo;

@@ -128,6 +128,15 @@ impl Anchor {
         Anchor(unsafe { NonNull::new_unchecked(object.as_ptr()) })
     }
 
+    /// # Safety
+    /// `field` is a live object, kept as the rule above says.
+    #[inline(always)]
+    pub(super) unsafe fn from_field(field: *mut ffi::PyObject) -> Self {
+        debug_assert!(!field.is_null());
+        // SAFETY: the caller's promise.
+        Anchor(unsafe { NonNull::new_unchecked(field) })
+    }
+
     /// The object again, in a new section.
     #[inline(always)]
     pub(crate) fn obj<'q>(self, _q: Quiet<'q>) -> Obj<'q> {

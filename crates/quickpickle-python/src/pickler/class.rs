@@ -65,12 +65,7 @@ impl Pickler {
         text_signature = "(file, protocol=None, fix_imports=True, buffer_callback=None)"
     )]
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
-        Pickler {
-            config: Mutex::default(),
-            engine: Mutex::new(Some(Engine::new())),
-            fast: AtomicI32::new(0),
-            bin: AtomicI32::new(0),
-        }
+        Self::blank()
     }
 
     #[pyo3(signature = (file, protocol=None, fix_imports=true, buffer_callback=None))]
@@ -81,46 +76,12 @@ impl Pickler {
         fix_imports: bool,
         buffer_callback: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        let py = slf.py();
-        let this = slf.get();
         let protocol = options::protocol(protocol)?;
-        let write = file
-            .getattr_opt(intern!(py, "write"))?
-            .ok_or_else(|| PyTypeError::new_err("file must have a 'write' attribute"))?;
-        let buffer_callback = options::buffer_callback(buffer_callback, protocol)?;
-        let mut engine = this.take_engine()?;
-        engine.forget(py);
-        this.put_engine(engine);
-        this.fast.store(0, Ordering::Relaxed);
-        this.bin.store(i32::from(protocol > 0), Ordering::Relaxed);
-        let config = Config {
-            protocol,
-            fix_imports,
-            write: Some(write.unbind()),
-            buffer_callback: buffer_callback.map(Bound::unbind),
-            ..Config::default()
-        };
-        let old = std::mem::replace(&mut *locked(&this.config), config);
-        if old.write.is_none() {
-            // Set by a subclass before it called this.
-            let mut config = locked(&this.config);
-            config.persistent_id = old.persistent_id;
-            config.dispatch_table = old.dispatch_table;
-        } else {
-            drop(old);
-        }
+        Self::set_up(slf, file, protocol, fix_imports, buffer_callback)?;
         let own = slf.as_any();
-        let hook = if cfg!(Py_3_13) {
-            None
-        } else {
-            compat::optional_attribute(own, intern!(py, "persistent_id"))?
-                .map(|hook| Hook::of(hook, own))
-        };
-        let table =
-            compat::optional_attribute(own, intern!(py, "dispatch_table"))?.map(Bound::unbind);
-        let mut config = locked(&this.config);
-        config.persistent_id = hook;
-        config.dispatch_table = table;
+        let table = compat::optional_attribute(own, intern!(slf.py(), "dispatch_table"))?
+            .map(Bound::unbind);
+        locked(&slf.get().config).dispatch_table = table;
         Ok(())
     }
 
@@ -128,57 +89,11 @@ impl Pickler {
     #[pyo3(signature = (obj, /))]
     fn dump(slf: &Bound<'_, Self>, obj: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = slf.py();
-        let this = slf.get();
-        let own = slf.as_any();
-        let mut settings = {
-            let config = locked(&this.config);
-            let Some(write) = &config.write else {
-                let class = compat::type_name(&own.get_type());
-                let message = format!("Pickler.__init__() was not called by {class}.__init__()");
-                return Err(pickling_error(py, message));
-            };
-            Settings {
-                protocol: config.protocol,
-                fix_imports: config.fix_imports,
-                fast: this.fast.load(Ordering::Relaxed) != 0,
-                write: Some(write.clone_ref(py)),
-                buffer_callback: config
-                    .buffer_callback
-                    .as_ref()
-                    .map(|hook| hook.clone_ref(py)),
-                persistent_id: config
-                    .persistent_id
-                    .as_ref()
-                    .map(|hook| hook.bound(own))
-                    .transpose()?
-                    .map(Bound::unbind),
-                reducer_override: None,
-                dispatch_table: config
-                    .dispatch_table
-                    .as_ref()
-                    .map(|table| table.clone_ref(py)),
-            }
-        };
-        // `bin` says whether protocols 0 and 1 write text or binary.
-        if settings.protocol <= 1 {
-            settings.protocol = u8::from(this.bin.load(Ordering::Relaxed) != 0);
-        }
+        let mut settings = Self::settings(slf)?;
         settings.reducer_override =
-            compat::optional_attribute(own, intern!(py, "reducer_override"))?.map(Bound::unbind);
-        if cfg!(Py_3_13) {
-            let base = py.get_type::<Self>();
-            settings.persistent_id =
-                hook::overridden(own, &base, intern!(py, "persistent_id"))?.map(Bound::unbind);
-        }
-        let mut engine = this.take_engine()?;
-        let written = engine.dump(obj, &settings).and_then(|()| {
-            // The file is other code too.
-            engine.keep_memo(py);
-            engine.flush(py, &settings)
-        });
-        engine.give_back(py);
-        this.put_engine(engine);
-        written
+            compat::optional_attribute(slf.as_any(), intern!(py, "reducer_override"))?
+                .map(Bound::unbind);
+        Self::run(slf, obj, &settings)
     }
 
     /// Forget which objects have been written, so that the next pickle stands by itself.
@@ -378,6 +293,128 @@ impl Pickler {
 }
 
 impl Pickler {
+    /// One that has not been initialised.
+    pub(super) fn blank() -> Self {
+        Pickler {
+            config: Mutex::default(),
+            engine: Mutex::new(Some(Engine::new())),
+            fast: AtomicI32::new(0),
+            bin: AtomicI32::new(0),
+        }
+    }
+
+    /// What `__init__` does but for the table of reducers.
+    pub(super) fn set_up(
+        slf: &Bound<'_, Self>,
+        file: &Bound<'_, PyAny>,
+        protocol: u8,
+        fix_imports: bool,
+        buffer_callback: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let this = slf.get();
+        let write = file
+            .getattr_opt(intern!(py, "write"))?
+            .ok_or_else(|| PyTypeError::new_err("file must have a 'write' attribute"))?;
+        let buffer_callback = options::buffer_callback(buffer_callback, protocol)?;
+        let mut engine = this.take_engine()?;
+        engine.forget(py);
+        this.put_engine(engine);
+        this.fast.store(0, Ordering::Relaxed);
+        this.bin.store(i32::from(protocol > 0), Ordering::Relaxed);
+        let config = Config {
+            protocol,
+            fix_imports,
+            write: Some(write.unbind()),
+            buffer_callback: buffer_callback.map(Bound::unbind),
+            ..Config::default()
+        };
+        let old = std::mem::replace(&mut *locked(&this.config), config);
+        if old.write.is_none() {
+            // Set by a subclass before it called this.
+            let mut config = locked(&this.config);
+            config.persistent_id = old.persistent_id;
+            config.dispatch_table = old.dispatch_table;
+        } else {
+            drop(old);
+        }
+        let own = slf.as_any();
+        let hook = if cfg!(Py_3_13) {
+            None
+        } else {
+            compat::optional_attribute(own, intern!(py, "persistent_id"))?
+                .map(|hook| Hook::of(hook, own))
+        };
+        locked(&this.config).persistent_id = hook;
+        Ok(())
+    }
+
+    /// What a dump is asked to do, but for `reducer_override`.
+    pub(super) fn settings(slf: &Bound<'_, Self>) -> PyResult<Settings> {
+        let py = slf.py();
+        let this = slf.get();
+        let own = slf.as_any();
+        let mut settings = {
+            let config = locked(&this.config);
+            let Some(write) = &config.write else {
+                let class = compat::type_name(&own.get_type());
+                let message = format!("Pickler.__init__() was not called by {class}.__init__()");
+                return Err(pickling_error(py, message));
+            };
+            Settings {
+                protocol: config.protocol,
+                fix_imports: config.fix_imports,
+                fast: this.fast.load(Ordering::Relaxed) != 0,
+                write: Some(write.clone_ref(py)),
+                buffer_callback: config
+                    .buffer_callback
+                    .as_ref()
+                    .map(|hook| hook.clone_ref(py)),
+                persistent_id: config
+                    .persistent_id
+                    .as_ref()
+                    .map(|hook| hook.bound(own))
+                    .transpose()?
+                    .map(Bound::unbind),
+                reducer_override: None,
+                dispatch_table: config
+                    .dispatch_table
+                    .as_ref()
+                    .map(|table| table.clone_ref(py)),
+                cloud: None,
+            }
+        };
+        // `bin` says whether protocols 0 and 1 write text or binary.
+        if settings.protocol <= 1 {
+            settings.protocol = u8::from(this.bin.load(Ordering::Relaxed) != 0);
+        }
+        if cfg!(Py_3_13) {
+            let base = py.get_type::<Self>();
+            settings.persistent_id =
+                hook::overridden(own, &base, intern!(py, "persistent_id"))?.map(Bound::unbind);
+        }
+        Ok(settings)
+    }
+
+    /// Dumps an object.
+    pub(super) fn run(
+        slf: &Bound<'_, Self>,
+        obj: &Bound<'_, PyAny>,
+        settings: &Settings,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let this = slf.get();
+        let mut engine = this.take_engine()?;
+        let written = engine.dump(obj, settings).and_then(|()| {
+            // The file is other code too.
+            engine.keep_memo(py);
+            engine.flush(py, settings)
+        });
+        engine.give_back(py);
+        this.put_engine(engine);
+        written
+    }
+
     /// Takes the engine out, so that nothing that runs meanwhile can use it.
     fn take_engine(&self) -> PyResult<Box<Engine>> {
         locked(&self.engine).take().ok_or_else(in_use)

@@ -12,6 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyIterator, PyTuple};
 use quickpickle_format::Writer;
 
+use crate::cloud::Cloud;
+use crate::cloud::special::special;
 use crate::ffi::bytes::GrowingBytes;
 use crate::ffi::memo::Memo;
 use crate::ffi::object::{Anchor, Obj, quiet};
@@ -50,17 +52,19 @@ pub(crate) struct Settings {
     pub(crate) reducer_override: Option<Py<PyAny>>,
     /// The Pickler's own `dispatch_table`.
     pub(crate) dispatch_table: Option<Py<PyAny>>,
+    /// How to write what travels by value; None where nothing does.
+    pub(crate) cloud: Option<Cloud>,
 }
 
 /// State of a pickler; reused from dump to dump.
 pub(crate) struct Engine {
     pub(super) out: Output,
     pub(super) memo: Memo,
-    frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame>,
     /// Frames below this have references taken for them.
     kept_frames: usize,
     /// References taken for frames, until the end of the dump.
-    keep: Vec<Py<PyAny>>,
+    pub(super) keep: Vec<Py<PyAny>>,
     /// How many containers are open that could be met again but are not remembered yet. Only while there are none can
     /// an object with a single reference be met only once.
     pub(super) open: usize,
@@ -92,6 +96,18 @@ pub(crate) struct Engine {
     pub(super) overrides_reducers: bool,
     /// Whether other code has run, for which things were kept that are dropped after the dump.
     has_rest: bool,
+    /// Whether reducers may be replaced by a table.
+    has_table: bool,
+    /// How to write what travels by value.
+    pub(super) cloud: Option<Cloud>,
+    /// What a script could not answer itself, to be answered next.
+    pub(super) asked: Option<Ask>,
+    /// Globals of functions written so far, and the numbers under which they are remembered.
+    pub(super) globals: Vec<(Py<PyAny>, usize)>,
+    /// frozensets that are written in an order of their own.
+    pub(super) sorted: Vec<(Py<PyAny>, Py<PyTuple>)>,
+    /// Whether nothing of a dump is to be remembered after it.
+    forgets: bool,
     /// In fast mode: addresses of lists and dicts being written.
     inside: HashSet<usize>,
     /// In fast mode: how many lists and dicts are being written.
@@ -122,6 +138,12 @@ impl Engine {
             asks_persistent_id: false,
             overrides_reducers: false,
             has_rest: false,
+            has_table: false,
+            cloud: None,
+            asked: None,
+            globals: Vec::new(),
+            sorted: Vec::new(),
+            forgets: false,
             inside: HashSet::new(),
             fast_nesting: 0,
         })
@@ -134,6 +156,8 @@ impl Engine {
         self.fast = settings.fast;
         self.asks_persistent_id = settings.persistent_id.is_some();
         self.overrides_reducers = settings.reducer_override.is_some();
+        self.has_table = settings.dispatch_table.is_some();
+        self.cloud = settings.cloud;
         self.epoch += 1;
         if self.to_file {
             self.cuts.clear();
@@ -168,7 +192,10 @@ impl Engine {
             let _held = ask.anchor().map(|anchor| anchor.pin(py));
             self.settle(py);
             self.answer(py, ask, settings)?;
-            ask = quiet(py, |q| self.walk(q));
+            ask = match self.asked.take() {
+                Some(ask) => ask,
+                None => quiet(py, |q| self.walk(q)),
+            };
         }
     }
 
@@ -177,6 +204,7 @@ impl Engine {
     fn rest(&mut self, py: Python<'_>) {
         self.has_rest = false;
         self.next = None;
+        self.asked = None;
         self.next_is_shared = false;
         self.has_no_persistent_id = false;
         self.open = 0;
@@ -190,13 +218,18 @@ impl Engine {
         {
             return;
         }
-        // Settled before anything is dropped: a freed object's address must not stay in the memo.
-        self.memo.settle(py);
+        // Before anything is dropped: a freed object's address must not stay in the memo.
+        if self.forgets {
+            self.forget(py);
+        } else {
+            self.memo.settle(py);
+        }
         let frames = std::mem::take(&mut self.frames);
         let spent = std::mem::take(&mut self.spent);
         let objects = std::mem::take(&mut self.spent_objects);
         let keep = std::mem::take(&mut self.keep);
-        drop((frames, spent, objects, keep));
+        let sorted = std::mem::take(&mut self.sorted);
+        drop((frames, spent, objects, keep, sorted));
     }
 
     /// Makes the memo last beyond the dump.
@@ -213,6 +246,14 @@ impl Engine {
     /// Empties the memo.
     pub(crate) fn forget(&mut self, py: Python<'_>) {
         self.memo.clear(py);
+        if !self.globals.is_empty() {
+            drop(std::mem::take(&mut self.globals));
+        }
+    }
+
+    /// Whether hooks or tables may have a say in what becomes of an object.
+    pub(crate) fn asks_hooks(&self) -> bool {
+        self.asks_persistent_id || self.overrides_reducers || self.has_table
     }
 
     /// Takes references to all that the walk will look at again; drops what it is done with.
@@ -249,6 +290,9 @@ impl Engine {
             Ask::Reduce(obj) => self.reduce(obj.pin(py), settings),
             Ask::Judge(obj) => {
                 let obj = obj.pin(py);
+                if self.cloud.is_some() && special(&obj.get_type())?.is_some() {
+                    return self.reduce(obj, settings);
+                }
                 let table = settings.dispatch_table.as_ref().map(|table| table.bind(py));
                 if self.verdicts.judge(&obj.get_type(), table, self.epoch)? {
                     // It has been asked about already.
@@ -413,6 +457,9 @@ impl Engine {
 
     /// For the cyclic collector.
     pub(crate) fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for (globals, _) in &self.globals {
+            visit.call(globals)?;
+        }
         self.memo.visit(visit)
     }
 
@@ -456,7 +503,7 @@ fn fetch(py: Python<'_>, items: &mut Items, pairs: bool) -> PyResult<()> {
     Ok(())
 }
 
-fn too_deep() -> PyErr {
+pub(super) fn too_deep() -> PyErr {
     PyRecursionError::new_err("maximum recursion depth exceeded while pickling an object")
 }
 
@@ -496,6 +543,7 @@ pub(crate) fn with_engine<R>(
     SPARE
         .try_with(|spare| {
             let mut engine = spare.take().unwrap_or_else(Engine::new);
+            engine.forgets = true;
             let result = run(&mut engine);
             engine.forget(py);
             engine.out.sink_mut().shrink();

@@ -81,6 +81,30 @@ impl Engine {
         )
     }
 
+    /// Saves an object that is found under that name in that module.
+    pub(crate) fn save_named(
+        &mut self,
+        obj: &Bound<'_, PyAny>,
+        module_name: &Bound<'_, PyString>,
+        name: &Bound<'_, PyString>,
+    ) -> PyResult<()> {
+        let first = if self.out.protocol() >= 4 {
+            vec![
+                Step::Save(module_name.clone().into_any().unbind()),
+                Step::Save(name.clone().into_any().unbind()),
+                Step::Opcode(byte::STACK_GLOBAL),
+            ]
+        } else {
+            let (module_name, name) = (module_name.to_str()?, name.to_str()?);
+            vec![Step::Write(
+                format!("c{module_name}\n{name}\n").into_bytes(),
+            )]
+        };
+        let mut steps = first;
+        steps.push(Step::RememberName(obj.clone().unbind()));
+        self.plan(steps, false)
+    }
+
     /// Writes module and name, which are nearly always plain strs, and remembers the object; false, and nothing is written,
     /// where they are not.
     fn write_names(

@@ -2,6 +2,7 @@
 //! is what Python sees.
 
 mod class;
+mod cloud_class;
 mod engine;
 mod frame;
 mod global;
@@ -9,9 +10,12 @@ mod items;
 mod payload;
 mod plan;
 mod reduce;
+mod script;
 mod time;
 mod verdict;
 mod walk;
 
 pub(crate) use class::{Pickler, PicklerMemo};
-pub(crate) use engine::{Settings, with_engine};
+pub(crate) use cloud_class::{CloudPickler, DefaultTable};
+pub(crate) use engine::{Engine, Settings, with_engine};
+pub(crate) use script::{BaseGlobals, Script};

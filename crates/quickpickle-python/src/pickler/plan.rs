@@ -4,6 +4,10 @@
 
 use pyo3::prelude::*;
 
+use crate::cloud::wire::{Helper, Wire};
+
+use super::script::BaseGlobals;
+
 /// One step.
 pub(super) enum Step {
     /// Save an object.
@@ -25,6 +29,24 @@ pub(super) enum Step {
     ListItems(Items),
     /// Set the pairs that an iterator yields.
     DictItems(Items),
+    /// Write None.
+    None,
+    /// Write an int.
+    Int(i32),
+    /// Use up a number of the memo.
+    Number,
+    /// Close the frame if it is full.
+    Boundary,
+    /// Write a helper of by-value pickles.
+    Helper(&'static Wire, Helper),
+    /// Write a str without asking the memo.
+    Text(Py<PyAny>),
+    /// An object is begun that will be remembered only later.
+    BeginObject,
+    /// As [`Step::Remember`], but whatever happens the plan goes on.
+    RememberPart(Py<PyAny>),
+    /// Write what stands for a function's globals.
+    Globals(Box<BaseGlobals>),
 }
 
 /// An iterator being worked off.
@@ -68,8 +90,8 @@ impl Items {
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) at: usize,
-    /// Whether the object is not remembered yet, so that what lies below it could be met twice.
-    pub(super) unremembered: bool,
+    /// How many objects are begun and not remembered yet, so that what lies below them could be met twice.
+    pub(super) unremembered: u32,
 }
 
 impl Plan {
@@ -77,7 +99,14 @@ impl Plan {
         Plan {
             steps,
             at: 0,
-            unremembered,
+            unremembered: u32::from(unremembered),
         }
     }
+}
+
+/// An object is about to be remembered; whether it counted among those that are not yet.
+pub(super) fn remembers(unremembered: &mut u32) -> bool {
+    let counts = *unremembered > 0;
+    *unremembered -= u32::from(counts);
+    counts
 }

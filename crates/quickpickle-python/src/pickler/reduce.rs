@@ -34,6 +34,11 @@ impl Engine {
                 return self.reduced(&value, &obj, settings);
             }
         }
+        if let Some(cloud) = settings.cloud
+            && crate::cloud::save::save(self, &obj, cloud, settings)?
+        {
+            return Ok(());
+        }
         if obj.get_type().is(py.get_type::<PyType>()) {
             for singleton in [py.None(), py.Ellipsis(), py.NotImplemented()] {
                 if singleton.bind(py).get_type().is(&obj) {
@@ -51,7 +56,12 @@ impl Engine {
             None => library(py)?.dispatch_table.bind(py).get_item(&class)?,
             Some(table) => {
                 self.exposed();
-                get_optional(table.bind(py), class.as_any())?
+                match get_optional(table.bind(py), class.as_any())? {
+                    None if settings.cloud.is_some() => {
+                        library(py)?.dispatch_table.bind(py).get_item(&class)?
+                    }
+                    found => found,
+                }
             }
         };
         if let Some(reducer) = reducer {

@@ -191,7 +191,7 @@ impl Engine {
     }
 
     /// Begins any object, at an opcode boundary.
-    fn begin<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>) -> Progress<'q> {
+    pub(super) fn begin<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>) -> Progress<'q> {
         if self.boundary() || self.flush_is_due {
             self.next = Some(obj.anchor());
             return Progress::Ask(Ask::Flush);
@@ -269,7 +269,7 @@ impl Engine {
 
     /// Writes an object that holds no others; false if it is not such, or needs more than the usual.
     #[inline(always)]
-    fn leaf<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, kind: &Kind<'q>) -> bool {
+    pub(super) fn leaf<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, kind: &Kind<'q>) -> bool {
         match *kind {
             Kind::Int(int) => {
                 match int.small() {
@@ -884,6 +884,9 @@ impl Engine {
             return Progress::Done;
         };
         let sole = fresh.is_sole();
+        if !self.sorted.is_empty() && self.is_sorted_set(obj) {
+            return Progress::Ask(Ask::Reduce(obj.anchor()));
+        }
         self.open += usize::from(!sole);
         self.out.opcode(byte::MARK);
         self.fill_frozenset::<false>(
@@ -930,10 +933,10 @@ impl Engine {
         let Some(fresh) = self.fresh(obj) else {
             return Progress::Done;
         };
-        if self.out.protocol() < 2 {
+        let ty = obj.type_ptr();
+        if self.out.protocol() < 2 || self.cloud.is_some() && ty.is_code_or_cell() {
             return Progress::Ask(Ask::Reduce(obj.anchor()));
         }
-        let ty = obj.type_ptr();
         let class = ty.as_obj(q);
         let place = match self.verdicts.on(class.address(), ty, self.epoch) {
             Verdict::Walk
@@ -1237,23 +1240,49 @@ impl Engine {
                     return Progress::Enter(Frame::Plan(plan), object);
                 }
                 Step::Write(bytes) => self.out.raw(bytes),
-                Step::Opcode(code) => self.out.opcode(*code),
+                step @ (Step::None
+                | Step::Int(_)
+                | Step::Opcode(_)
+                | Step::Number
+                | Step::Boundary
+                | Step::Helper(..)) => self.simple_step(q, step),
                 Step::Remember(object) => {
-                    self.open -= usize::from(std::mem::take(&mut plan.unremembered));
+                    self.open -= usize::from(super::plan::remembers(&mut plan.unremembered));
                     let object = Anchor::of_owned(object).obj(q);
-                    if let Some(number) = self.memo.get(object) {
-                        self.out.opcode(byte::POP);
-                        self.out.get(number);
+                    if self.remember_built(object) {
                         break;
                     }
-                    self.remember(object, Fresh::Shared);
+                }
+                Step::RememberPart(object) => {
+                    self.open -= usize::from(super::plan::remembers(&mut plan.unremembered));
+                    let object = Anchor::of_owned(object).obj(q);
+                    self.remember_built(object);
+                }
+                Step::BeginObject => {
+                    self.open += 1;
+                    plan.unremembered += 1;
+                }
+                Step::Text(object) => {
+                    let object = Anchor::of_owned(object).obj(q);
+                    if !self.write_text(q, object) {
+                        plan.at += 1;
+                        return Progress::Enter(Frame::Plan(plan), object);
+                    }
+                }
+                Step::Globals(globals) => {
+                    self.boundary();
+                    if !self.known_globals(globals.of.as_ref()) {
+                        let steps = self.globals_steps(globals);
+                        let next = plan.at + 1;
+                        plan.steps.splice(next..next, steps);
+                    }
                 }
                 Step::RememberName(object) => {
                     let object = Anchor::of_owned(object).obj(q);
                     self.remember(object, Fresh::Shared);
                 }
                 Step::Instance(object) => {
-                    self.open -= usize::from(std::mem::take(&mut plan.unremembered));
+                    self.open -= usize::from(super::plan::remembers(&mut plan.unremembered));
                     let object = Anchor::of_owned(object).obj(q);
                     plan.at += 1;
                     if self.time_body(q, object, Fresh::Shared) {

@@ -1,0 +1,226 @@
+//! Classes by value: a skeleton under an id, then what the class's dict holds.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use quickpickle_format::opcode::byte;
+
+use crate::ffi::compat;
+use crate::ffi::function_view::class_dict;
+use crate::ffi::object::Anchor;
+use crate::pickler::{Engine, Script};
+
+use super::wire::Helper;
+use super::{Cloud, enums, tracked_id};
+
+/// Names and values of a class's dict, in the order in which they are written.
+pub(crate) type Items<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+/// Attributes that a class gets anew when it is made, or that its base's stand for: left out where they are the base's.
+const IMPLICIT: [&str; 14] = [
+    "__abstractmethods__",
+    "__annotations__",
+    "__dict__",
+    "__doc__",
+    "__firstlineno__",
+    "__hash__",
+    "__match_args__",
+    "__module__",
+    "__parameters__",
+    "__slots__",
+    "__static_attributes__",
+    "__type_params__",
+    "__weakref__",
+    "_is_protocol",
+];
+
+/// Writes a dynamic class.
+pub(crate) fn save(engine: &mut Engine, class: &Bound<'_, PyType>, cloud: Cloud) -> PyResult<()> {
+    let py = class.py();
+    let dict = class_dict(class)?;
+    let metaclass = class.get_type().into_any();
+    let name = class.getattr(intern!(py, "__name__"))?;
+    let bases = match dict.get_item(intern!(py, "__orig_bases__"))? {
+        Some(bases) => bases,
+        None => class.getattr(intern!(py, "__bases__"))?,
+    };
+    let module = match dict.contains(intern!(py, "__module__"))? {
+        true => Some(class.getattr(intern!(py, "__module__"))?),
+        false => None,
+    };
+    let dict_property = dict
+        .get_item(intern!(py, "__dict__"))?
+        .filter(|found| compat::is_property(found));
+    let id = tracked_id(class.as_any(), cloud)?;
+    let items = state(class, &dict)?;
+
+    let own = Anchor::of(class.as_any());
+    let mut script = Script::new(engine, cloud.wire, class.as_any());
+    let s = &mut script;
+    s.begin_object();
+    s.helper(Helper::MakeSkeletonClass);
+    s.open_tuple(6);
+    s.save_made(metaclass);
+    s.save_made(name);
+    s.save_made(bases);
+    let count = usize::from(module.is_some()) + usize::from(dict_property.is_some());
+    let mut kwargs = s.open_dict(count);
+    for (key, value) in [
+        (intern!(py, "__module__"), module),
+        (intern!(py, "__dict__"), dict_property),
+    ] {
+        if let Some(value) = value {
+            s.save(Anchor::of(key.as_any()));
+            s.save_made(value);
+            s.end_item(&mut kwargs);
+        }
+    }
+    s.close_dict(kwargs);
+    s.save_made(id);
+    s.none();
+    s.close_tuple(6);
+    s.reduce();
+    s.remember(own);
+    write_state(s, py, own, items);
+    script.finish()
+}
+
+/// Writes the call that fills a class.
+pub(crate) fn write_state<'py>(
+    s: &mut Script<'_, 'py>,
+    py: Python<'py>,
+    own: Anchor,
+    items: Items<'py>,
+) {
+    s.helper(Helper::ClassSetstate);
+    s.save(own);
+    s.open_tuple(2);
+    let registry = intern!(py, "_abc_impl");
+    let mut state = s.open_dict(items.len());
+    for (key, value) in items {
+        if key.is(registry) {
+            s.save(Anchor::of(registry.as_any()));
+        } else {
+            let key = s.hold(key);
+            s.copy(key);
+        }
+        s.save_made(value);
+        s.end_item(&mut state);
+    }
+    s.close_dict(state);
+    let empty = s.open_dict(0);
+    s.close_dict(empty);
+    s.close_tuple(2);
+    s.opcode(byte::TUPLE2);
+    s.reduce();
+    s.opcode(byte::POP);
+}
+
+/// The attributes of a class that are its own, sorted by name.
+pub(crate) fn own_items<'py>(
+    class: &Bound<'py, PyType>,
+    dict: &Bound<'py, PyDict>,
+) -> PyResult<Items<'py>> {
+    let py = class.py();
+    let is_enum = enums::is_enum(class)?;
+    let bases = class
+        .getattr(intern!(py, "__bases__"))?
+        .cast_into::<PyTuple>()?;
+    let mut dicts = Vec::with_capacity(bases.len());
+    for base in bases.iter() {
+        if let Ok(base) = base.cast::<PyType>() {
+            dicts.push(class_dict(base)?);
+        }
+    }
+    let mut items = Vec::with_capacity(dict.len());
+    for (key, value) in dict.iter() {
+        let Ok(name) = key.cast::<PyString>() else {
+            continue;
+        };
+        let text = name.to_string_lossy().into_owned();
+        // An enumeration is given much that its base has too.
+        if IMPLICIT.contains(&text.as_str()) || is_enum && text.starts_with('_') {
+            let mut inherited = None;
+            for dict in &dicts {
+                inherited = dict.get_item(name)?;
+                if inherited.is_some() {
+                    break;
+                }
+            }
+            if inherited.is_some_and(|inherited| inherited.is(&value)) {
+                continue;
+            }
+        }
+        items.push((text, key.clone(), value));
+    }
+    items.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    Ok(items
+        .into_iter()
+        .map(|(_, key, value)| (key, value))
+        .collect())
+}
+
+/// What fills a class once it is made.
+pub(crate) fn state<'py>(
+    class: &Bound<'py, PyType>,
+    dict: &Bound<'py, PyDict>,
+) -> PyResult<Items<'py>> {
+    let py = class.py();
+    let mut items = own_items(class, dict)?;
+    let mut remove: Vec<String> = vec!["__weakref__".into(), "__dict__".into()];
+    if cfg!(Py_3_14) {
+        remove.push("__annotate_func__".into());
+    }
+    let registered = abc_registry(class)?;
+    if registered.is_some() {
+        remove.extend(
+            [
+                "_abc_cache",
+                "_abc_negative_cache",
+                "_abc_negative_cache_version",
+                "_abc_impl",
+            ]
+            .map(String::from),
+        );
+    }
+    if dict.contains(intern!(py, "__slots__"))? {
+        let slots = class.getattr(intern!(py, "__slots__"))?;
+        if let Ok(slot) = slots.cast::<PyString>() {
+            remove.push(slot.to_string_lossy().into_owned());
+        } else {
+            for slot in slots.try_iter()? {
+                remove.push(slot?.str()?.to_string_lossy().into_owned());
+            }
+        }
+    }
+    items.retain(|(key, _)| {
+        key.cast::<PyString>()
+            .is_ok_and(|key| !remove.iter().any(|name| key == name.as_str()))
+    });
+    if let Some(registered) = registered {
+        let name = intern!(py, "_abc_impl").clone().into_any();
+        items.push((name, registered.into_any()));
+    }
+    Ok(items)
+}
+
+/// The classes registered with an abstract base class; None for any other class.
+fn abc_registry<'py>(class: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyList>>> {
+    let py = class.py();
+    let Some(abc) = super::by_value::loaded(intern!(py, "abc").as_any())? else {
+        return Ok(None);
+    };
+    let meta = abc.getattr(intern!(py, "ABCMeta"))?;
+    if !class.get_type().is_subclass(&meta)? {
+        return Ok(None);
+    }
+    let registered = PyList::empty(py);
+    let dump = abc.call_method1(intern!(py, "_get_dump"), (class,))?;
+    for reference in dump.get_item(0)?.try_iter()? {
+        let found = reference?.call0()?;
+        if !found.is_none() {
+            registered.append(found)?;
+        }
+    }
+    Ok(Some(registered))
+}

@@ -1,0 +1,219 @@
+//! Functions by value: code, the globals they use, and all else that is set on a function.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyFunction, PyList, PyModule, PyString, PyTuple};
+use quickpickle_format::opcode::byte;
+
+use crate::ffi::function_view::{self, Annotations};
+use crate::ffi::object::{Anchor, quiet};
+use crate::ffi::types::{Kind, classify};
+use crate::pickler::{BaseGlobals, Engine, Script};
+
+use super::wire::Helper;
+use super::{Cloud, by_value, code, globals};
+
+/// Writes a function by value; false, and nothing is written, where it is pickled by reference.
+pub(crate) fn save(
+    engine: &mut Engine,
+    function: &Bound<'_, PyFunction>,
+    cloud: Cloud,
+) -> PyResult<bool> {
+    let py = function.py();
+    if !is_surely_dynamic(function) && by_value::is_by_reference(function.as_any())? {
+        return Ok(false);
+    }
+    // All that may run other code comes first.
+    let code = function_view::view(function).code.pin(py);
+    let parts = code::parts(&code)?;
+    let all_globals = function_view::view(function)
+        .globals
+        .pin(py)
+        .cast_into::<PyDict>()?;
+    let mut used = globals::used(&all_globals, parts)?;
+    let annotations = match function_view::view(function).annotations {
+        Annotations::None => None,
+        Annotations::Dict(dict) => Some(dict.pin(py)),
+        Annotations::Compact => Some(function.getattr(intern!(py, "__annotations__"))?),
+    };
+    if let Some(annotations) = &annotations
+        && let Ok(annotations) = annotations.cast::<PyDict>()
+    {
+        globals::add_annotated(&mut used, &all_globals, annotations)?;
+    }
+    let mut modules: Vec<_> = used
+        .iter()
+        .filter(|(_, value)| value.is_instance_of::<PyModule>())
+        .map(|(_, value)| value.clone())
+        .collect();
+    let closure = function_view::view(function)
+        .closure
+        .map(|closure| closure.pin(py));
+    let closure = closure
+        .as_ref()
+        .and_then(|closure| closure.cast::<PyTuple>().ok());
+    if let Some(closure) = closure {
+        globals::modules_in_cells(closure, &mut modules);
+    }
+    let submodules = if modules.is_empty() {
+        Vec::new()
+    } else {
+        globals::submodules(py, &modules, parts)?
+    };
+    let submodules = if submodules.is_empty() {
+        None
+    } else {
+        Some(PyList::new(py, submodules)?.into_any())
+    };
+    let origin = if engine.knows_globals(all_globals.as_any()) {
+        Vec::new()
+    } else {
+        globals::origin(&all_globals)?
+    };
+    let attributes = match function_view::view(function).dict {
+        Some(dict) => dict.pin(py).cast::<PyDict>()?.iter().collect(),
+        None => Vec::new(),
+    };
+
+    // From here on nothing runs but the script.
+    let view = function_view::view(function);
+    let own = Anchor::of(function.as_any());
+    let asks_hooks = engine.asks_hooks();
+    let mut script = Script::new(engine, cloud.wire, function.as_any());
+    let s = &mut script;
+    s.begin_object();
+    s.helper(Helper::MakeFunction);
+    s.open_tuple(5);
+    let code_anchor = s.hold(code.clone());
+    if asks_hooks || s.is_remembered(code_anchor) {
+        s.save(code_anchor);
+    } else {
+        code::write(s, py, code_anchor, parts, cloud);
+    }
+    s.base_globals(BaseGlobals {
+        of: Some(all_globals.into_any().unbind()),
+        items: origin,
+    });
+    s.none();
+    s.none();
+    if closure.is_some() {
+        s.open_tuple(parts.free_count);
+        for _ in 0..parts.free_count {
+            s.boundary();
+            s.helper(Helper::MakeEmptyCell);
+            s.empty_tuple();
+            s.reduce();
+            s.number();
+        }
+        s.close_tuple(parts.free_count);
+    } else {
+        s.none();
+    }
+    s.close_tuple(5);
+    s.reduce();
+    s.remember(own);
+
+    s.helper(Helper::FunctionSetstate);
+    s.save(own);
+    s.open_tuple(2);
+    let mut state = s.open_dict(attributes.len());
+    for (name, value) in attributes {
+        let name = s.hold(name);
+        s.copy(name);
+        s.save_made(value);
+        s.end_item(&mut state);
+    }
+    s.close_dict(state);
+    let mut state = s.open_dict(10);
+    let key = |s: &mut Script<'_, '_>, key: &Bound<'_, PyString>| {
+        s.save(Anchor::of(key.as_any()));
+    };
+    key(s, intern!(py, "__name__"));
+    s.copy(view.name);
+    s.end_item(&mut state);
+    key(s, intern!(py, "__qualname__"));
+    s.copy(view.qualname);
+    s.end_item(&mut state);
+    key(s, intern!(py, "__annotations__"));
+    match annotations {
+        Some(annotations) => s.save_made(annotations),
+        None => {
+            let empty = s.open_dict(0);
+            s.close_dict(empty);
+        }
+    }
+    s.end_item(&mut state);
+    key(s, intern!(py, "__kwdefaults__"));
+    s.save_or_none(view.kwdefaults);
+    s.end_item(&mut state);
+    key(s, intern!(py, "__defaults__"));
+    s.save_or_none(view.defaults);
+    s.end_item(&mut state);
+    key(s, intern!(py, "__module__"));
+    s.save_or_none(view.module);
+    s.end_item(&mut state);
+    key(s, intern!(py, "__doc__"));
+    s.save_or_none(view.doc);
+    s.end_item(&mut state);
+    key(s, intern!(py, "__closure__"));
+    match closure {
+        Some(closure) => save_closure(s, closure),
+        None => s.none(),
+    }
+    s.end_item(&mut state);
+    key(s, intern!(py, "_cloudpickle_submodules"));
+    match submodules {
+        Some(list) => s.save_made(list),
+        None => {
+            s.boundary();
+            s.empty_list();
+        }
+    }
+    s.end_item(&mut state);
+    key(s, intern!(py, "__globals__"));
+    let mut inner = s.open_dict(used.len());
+    for (name, value) in used {
+        s.save_made(name);
+        s.save_made(value);
+        s.end_item(&mut inner);
+    }
+    s.close_dict(inner);
+    s.end_item(&mut state);
+    s.close_dict(state);
+    s.close_tuple(2);
+    s.opcode(byte::TUPLE2);
+    s.reduce();
+    s.opcode(byte::POP);
+    script.finish()?;
+    Ok(true)
+}
+
+/// The tuple of a function's cells: as it is where it has been written, else item by item.
+fn save_closure(script: &mut Script<'_, '_>, closure: &Bound<'_, PyTuple>) {
+    let own = Anchor::of(closure.as_any());
+    if script.is_interrupted() || script.is_remembered(own) {
+        return script.save(own);
+    }
+    script.begin_object();
+    script.open_tuple(closure.len());
+    for cell in closure.iter_borrowed() {
+        script.cell(Anchor::of(&cell));
+    }
+    script.end_tuple_object(own, closure.len());
+}
+
+/// Whether a function cannot be found in any module by the name it has.
+fn is_surely_dynamic(function: &Bound<'_, PyFunction>) -> bool {
+    let view = function_view::view(function);
+    quiet(function.py(), |q| {
+        let text = |anchor: Anchor| match classify(anchor.obj(q)) {
+            Kind::Str(text) => text.utf8(q).unwrap_or_default(),
+            _ => b"",
+        };
+        view.module
+            .is_some_and(|module| text(module) == b"__main__")
+            || text(view.qualname)
+                .windows(8)
+                .any(|part| part == b"<locals>")
+    })
+}
