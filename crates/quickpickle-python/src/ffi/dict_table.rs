@@ -1,7 +1,7 @@
-//! The table of a dict with few str keys, built in one go instead of item by item.
+//! The table of a dict with few keys, built in one go instead of item by item.
 //!
-//! Since 3.11 a dict whose keys are all str has a table of its own kind: counters, an index by hash, and pairs of key and
-//! value in the order of insertion. For a dict that is still empty, and keys that differ, that table can be written as it
+//! A table has counters, an index by hash, and pairs of key and value in the order of insertion; since 3.11 one whose keys
+//! are all str has a kind of its own, which leaves out the hashes. For a dict that is still empty, and keys that differ, that table can be written as it
 //! will be. [`check_layout`] compares dicts built here with the interpreter's; without that proof nothing is built.
 
 use std::ptr::NonNull;
@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
+
+use super::compat;
 
 /// The table that all empty dicts share; 0 until the layout has been checked.
 static EMPTY_KEYS: AtomicUsize = AtomicUsize::new(0);
@@ -84,8 +86,30 @@ pub(super) unsafe fn entries(dict: *mut ffi::PyObject) -> Option<(*const u8, usi
 /// `pairs` are live objects. If true is returned, the references to them have been given away.
 #[inline(always)]
 pub(super) unsafe fn fill(dict: &Bound<'_, PyDict>, pairs: &[NonNull<ffi::PyObject>]) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match pairs.first() {
+            Some(key) if ffi::Py_TYPE(key.as_ptr()) == &raw mut ffi::PyUnicode_Type => {
+                fill_table::<true>(dict, pairs)
+            }
+            Some(_) => fill_table::<false>(dict, pairs),
+            None => false,
+        }
+    }
+}
+
+/// [`fill`] with a table for str keys (`TEXT`), or for keys of any type, which has a hash in front of each pair.
+///
+/// # Safety
+/// As [`fill`].
+#[inline(always)]
+unsafe fn fill_table<const TEXT: bool>(
+    dict: &Bound<'_, PyDict>,
+    pairs: &[NonNull<ffi::PyObject>],
+) -> bool {
     let count = pairs.len() / 2;
     let object = dict.as_ptr().cast::<ffi::PyDictObject>();
+    let (entry, pair_at) = if TEXT { (16, 0) } else { (24, 8) };
     // SAFETY: `dict` is an exact dict. Its shared empty table is replaced by one of its own, complete before the dict
     // refers to it; nothing runs in between.
     unsafe {
@@ -102,18 +126,30 @@ pub(super) unsafe fn fill(dict: &Bound<'_, PyDict>, pairs: &[NonNull<ffi::PyObje
         };
         let size = 1_usize << log2_size;
         let usable = size * 2 / 3;
-        let bytes = size_of::<Header>() + size + usable * 16;
+        let bytes = size_of::<Header>() + size + usable * entry;
         let table = allocate(bytes);
         if table.is_null() {
             return false;
         }
         let index = table.add(size_of::<Header>());
         std::ptr::write_bytes(index, 0xff, size);
-        let entries = index.add(size).cast::<[*mut ffi::PyObject; 2]>();
+        let entries = index.add(size);
+        let pair = |at: usize| {
+            entries
+                .add(at * entry + pair_at)
+                .cast::<[*mut ffi::PyObject; 2]>()
+        };
+        let key_hash = |key| {
+            if TEXT {
+                text_hash(key)
+            } else {
+                plain_hash(key)
+            }
+        };
         let mut tracked = false;
         for at in 0..count {
             let (key, value) = (pairs[2 * at].as_ptr(), pairs[2 * at + 1].as_ptr());
-            let Some(hash) = text_hash(key) else {
+            let Some(hash) = key_hash(key) else {
                 return give_up(table);
             };
             // The interpreter's own sequence of probes.
@@ -124,8 +160,8 @@ pub(super) unsafe fn fill(dict: &Bound<'_, PyDict>, pairs: &[NonNull<ffi::PyObje
                 if taken == 0xff {
                     break;
                 }
-                let other = (*entries.add(usize::from(taken)))[0];
-                if other == key || text_hash(other) == Some(hash) {
+                let other = (*pair(usize::from(taken)))[0];
+                if other == key || key_hash(other) == Some(hash) {
                     // Twice the same key, most likely: let the interpreter see to it.
                     return give_up(table);
                 }
@@ -133,17 +169,18 @@ pub(super) unsafe fn fill(dict: &Bound<'_, PyDict>, pairs: &[NonNull<ffi::PyObje
                 slot = (slot * 5 + perturb + 1) & (size - 1);
             }
             *index.add(slot) = at as u8;
-            entries.add(at).write([key, value]);
+            pair(at).write([key, value]);
+            if !TEXT {
+                pair(at).cast::<isize>().sub(1).write(hash);
+            }
             tracked |= may_be_tracked(value);
         }
-        for at in count..usable {
-            entries.add(at).write([std::ptr::null_mut(); 2]);
-        }
+        std::ptr::write_bytes(entries.add(count * entry), 0, (usable - count) * entry);
         table.cast::<Header>().write(Header {
             references: 1,
             log2_size,
             log2_index_bytes: log2_size,
-            kind: KIND_UNICODE,
+            kind: if TEXT { KIND_UNICODE } else { KIND_GENERAL },
             version: 0,
             usable: (usable - count) as isize,
             entries: count as isize,
@@ -200,6 +237,39 @@ unsafe fn text_hash(key: *mut ffi::PyObject) -> Option<isize> {
     }
 }
 
+/// The hash of an object whose type is exactly one of those for which hashing and comparing run no other code; None for
+/// anything else. None of them is followed by the cyclic collector.
+///
+/// # Safety
+/// `key` is a live object.
+#[inline(always)]
+unsafe fn plain_hash(key: *mut ffi::PyObject) -> Option<isize> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let ty = ffi::Py_TYPE(key);
+        if ty == &raw mut ffi::PyLong_Type {
+            if let Some(value) = compat::long_digit(key) {
+                // What stands for an error is no hash.
+                return Some(if value == -1 { -2 } else { value as isize });
+            }
+        } else if ty == &raw mut ffi::PyUnicode_Type {
+            return text_hash(key);
+        } else if ty != &raw mut ffi::PyFloat_Type
+            && ty != &raw mut ffi::PyBytes_Type
+            && ty != &raw mut ffi::PyBool_Type
+        {
+            return None;
+        }
+        match ffi::PyObject_Hash(key) {
+            -1 => {
+                ffi::PyErr_Clear();
+                None
+            }
+            hash => Some(hash),
+        }
+    }
+}
+
 /// Whether the cyclic collector follows, or may come to follow, an object that a dict refers to.
 ///
 /// # Safety
@@ -224,12 +294,21 @@ pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
     // SAFETY: reading a field of a live dict.
     let shared = unsafe { (*empty.as_ptr().cast::<ffi::PyDictObject>()).ma_keys as usize };
     let mut agrees = true;
-    for count in [1, 2, 5, 6, 10, 11, 21, 42, MAX_PAIRS] {
+    let sizes = [1, 2, 5, 6, 10, 11, 21, 42, MAX_PAIRS];
+    for (count, text) in sizes.into_iter().flat_map(|count| [(count, true), (count, false)]) {
         let theirs = PyDict::new(py);
+        let key = |at: usize| -> PyResult<Bound<'_, PyAny>> {
+            if text {
+                Ok(PyString::new(py, &format!("key {at}")).into_any())
+            } else {
+                Ok((at * 97).into_pyobject(py)?.into_any())
+            }
+        };
         for at in 0..count {
-            theirs.set_item(PyString::new(py, &format!("key {at}")), at + 1000)?;
+            theirs.set_item(key(at)?, at + 1000)?;
         }
-        agrees &= looks_as_expected(&theirs, count);
+        let kind = if text { KIND_UNICODE } else { KIND_GENERAL };
+        agrees &= looks_as_expected(&theirs, count, kind);
         if !agrees {
             break;
         }
@@ -257,8 +336,8 @@ pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
         agrees &= ours.eq(&theirs)? && ours.len() == count;
         // It grows, shrinks and is copied like any other.
         ours.set_item("one more", 1)?;
-        ours.del_item("key 0")?;
-        agrees &= ours.copy()?.len() == count && !ours.contains("key 0")?;
+        ours.del_item(key(0)?)?;
+        agrees &= ours.copy()?.len() == count && !ours.contains(key(0)?)?;
         ours.clear();
     }
     EMPTY_KEYS.store(if agrees { shared } else { 0 }, Ordering::Relaxed);
@@ -304,8 +383,8 @@ fn reads_like_items(dict: &Bound<'_, PyDict>) -> bool {
     expected.next().is_none()
 }
 
-/// Whether the interpreter's table for `count` str keys has the header that is written here.
-fn looks_as_expected(dict: &Bound<'_, PyDict>, count: usize) -> bool {
+/// Whether the interpreter's table for `count` keys has the header that is written here.
+fn looks_as_expected(dict: &Bound<'_, PyDict>, count: usize, kind: u8) -> bool {
     // SAFETY: reading the table of a live dict, whose first bytes are at least as many as a header has in every version.
     let header = unsafe {
         &*(*dict.as_ptr().cast::<ffi::PyDictObject>())
@@ -313,7 +392,7 @@ fn looks_as_expected(dict: &Bound<'_, PyDict>, count: usize) -> bool {
             .cast::<Header>()
     };
     header.references == 1
-        && header.kind == KIND_UNICODE
+        && header.kind == kind
         && (3..=8).contains(&header.log2_size)
         && header.entries == count as isize
         && header.usable >= 0

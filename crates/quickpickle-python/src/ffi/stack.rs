@@ -106,7 +106,14 @@ impl Stack {
             let made = Bound::from_owned_ptr_or_err(py, tuple)?;
             let places = (&raw mut (*tuple.cast::<ffi::PyTupleObject>()).ob_item)
                 .cast::<*mut ffi::PyObject>();
-            std::ptr::copy_nonoverlapping(self.items.as_ptr().add(from).cast(), places, count);
+            let items = self.items.as_ptr().add(from).cast::<*mut ffi::PyObject>();
+            if count <= 3 {
+                for at in 0..count {
+                    places.add(at).write(*items.add(at));
+                }
+            } else {
+                std::ptr::copy_nonoverlapping(items, places, count);
+            }
             self.items.set_len(from);
             Ok(made.cast_into_unchecked())
         }

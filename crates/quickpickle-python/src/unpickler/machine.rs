@@ -22,7 +22,7 @@ use crate::ffi::stack::Stack;
 use crate::options::HIGHEST_PROTOCOL;
 
 /// Containers made before the cyclic collector is paused. Below, pausing gains nothing.
-const PAUSE_AFTER: usize = 10_000;
+const PAUSE_AFTER: usize = 1_000;
 
 /// Memory of a machine; reused from load to load.
 pub(crate) struct Memory {
@@ -373,14 +373,38 @@ impl<'py, 'a> Machine<'py, 'a> {
         Ok(true)
     }
 
-    fn tuple_of(&mut self, count: usize) -> Done {
+    #[inline(always)]
+    fn tuple_of<S: Feed>(&mut self, source: &mut S, count: usize) -> Done
+    where
+        Fail: From<S::Error>,
+    {
         let len = self.memory.stack.len();
         if len < self.fence + count {
             return Err(self.underflow());
         }
         let tuple = self.memory.stack.take_tuple(self.py, len - count)?;
         self.count();
-        self.push(tuple.into_any())
+        self.push_new(source, tuple.into_any())
+    }
+
+    /// Pushes a new object; remembers it, where that is the next operation. It nearly always is: done here, it costs no
+    /// operation of its own.
+    #[inline(always)]
+    fn push_new<S: Feed>(&mut self, source: &mut S, object: Bound<'py, PyAny>) -> Done
+    where
+        Fail: From<S::Error>,
+    {
+        if source.peek().first() == Some(&byte::MEMOIZE) {
+            source.byte()?;
+            let old = self
+                .memory
+                .memo
+                .put(self.memory.memo.len(), object.clone());
+            self.memory.stack.push(object);
+            drop(old);
+            return Ok(());
+        }
+        self.push(object)
     }
 
     /// Checks that a container lies below `at`, where its items begin.
@@ -653,15 +677,7 @@ where
     fn unicode(&mut self, source: &mut S, len: u64) -> Done {
         let len = Self::fits(Opcode::BinUnicode, len)?;
         let text = build::text(self.py, source.bytes(len)?)?;
-        // Nearly every str is remembered: done here, that costs no operation of its own.
-        if source.peek().first() == Some(&byte::MEMOIZE) {
-            source.byte()?;
-            let old = self.memory.memo.put(self.memory.memo.len(), text.clone());
-            self.memory.stack.push(text);
-            drop(old);
-            return Ok(());
-        }
-        self.push(text)
+        self.push_new(source, text)
     }
 
     fn bytes(&mut self, source: &mut S, len: u64) -> Done {
@@ -671,7 +687,7 @@ where
             Some(bytes) => bytes,
             None => PyBytes::new(py, source.bytes(len)?),
         };
-        self.push(bytes.into_any())
+        self.push_new(source, bytes.into_any())
     }
 
     fn bytearray(&mut self, source: &mut S, len: u64) -> Done {
@@ -742,32 +758,32 @@ where
     }
 
     #[inline(always)]
-    fn tuple1(&mut self, _source: &mut S) -> Done {
-        self.tuple_of(1)
+    fn tuple1(&mut self, source: &mut S) -> Done {
+        self.tuple_of(source, 1)
     }
 
     #[inline(always)]
-    fn tuple2(&mut self, _source: &mut S) -> Done {
-        self.tuple_of(2)
+    fn tuple2(&mut self, source: &mut S) -> Done {
+        self.tuple_of(source, 2)
     }
 
     #[inline(always)]
-    fn tuple3(&mut self, _source: &mut S) -> Done {
-        self.tuple_of(3)
+    fn tuple3(&mut self, source: &mut S) -> Done {
+        self.tuple_of(source, 3)
     }
 
     #[inline(always)]
-    fn tuple(&mut self, _source: &mut S) -> Done {
+    fn tuple(&mut self, source: &mut S) -> Done {
         let at = self.take_mark()?;
         let tuple = self.memory.stack.take_tuple(self.py, at)?;
         self.count();
-        self.push(tuple.into_any())
+        self.push_new(source, tuple.into_any())
     }
 
     #[inline(always)]
-    fn empty_list(&mut self, _source: &mut S) -> Done {
+    fn empty_list(&mut self, source: &mut S) -> Done {
         self.count();
-        self.push(PyList::empty(self.py).into_any())
+        self.push_new(source, PyList::empty(self.py).into_any())
     }
 
     fn list(&mut self, _source: &mut S) -> Done {
@@ -794,9 +810,9 @@ where
     }
 
     #[inline(always)]
-    fn empty_dict(&mut self, _source: &mut S) -> Done {
+    fn empty_dict(&mut self, source: &mut S) -> Done {
         self.count();
-        self.push(PyDict::new(self.py).into_any())
+        self.push_new(source, PyDict::new(self.py).into_any())
     }
 
     fn dict(&mut self, _source: &mut S) -> Done {
