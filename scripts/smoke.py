@@ -11,9 +11,14 @@ import importlib.metadata
 import importlib.resources
 import io
 import pickle
+import subprocess
 import sys
+import sysconfig
+import tempfile
+from pathlib import Path
 
 import quickpickle
+from quickpickle import recovery
 
 SAMPLES = [
     None,
@@ -70,6 +75,24 @@ def check_errors() -> None:
         raise AssertionError("no error")
 
 
+def check_recovery() -> None:
+    """A store survives its closing, and the command sees it."""
+    with tempfile.TemporaryDirectory() as folder:
+        with recovery.open(folder) as store:
+            store["worker_1"] = SAMPLES[4]
+        with recovery.open(folder, strict=True) as store:
+            assert dict(store) == {"worker_1": SAMPLES[4]}
+        script = Path(sysconfig.get_path("scripts")) / "quickpickle"
+        for command in ([str(script)], [sys.executable, "-m", "quickpickle"]):
+            done = subprocess.run([*command, "recovery", "verify", folder], capture_output=True, text=True, check=True)
+            assert "sound: 1 entry" in done.stdout, done.stdout
+    try:
+        recovery.open("zookeeper://127.0.0.1:1/x", operation_timeout=0.1)
+    except recovery.UnavailableError:
+        return
+    raise AssertionError("ZooKeeper answers where nobody is")
+
+
 def check_package() -> None:
     """The files around the module are there, and agree on the version."""
     assert importlib.metadata.version("quickpickle") == quickpickle.__version__
@@ -82,6 +105,7 @@ def main() -> None:
     check_samples()
     check_buffers()
     check_errors()
+    check_recovery()
     check_package()
     print(f"quickpickle {quickpickle.__version__} works on Python {sys.version.split()[0]}")
 

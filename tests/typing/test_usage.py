@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import io
 import pickle
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import quickpickle
+from quickpickle import recovery
 
 if TYPE_CHECKING:
     from typing_extensions import assert_type
@@ -95,3 +97,34 @@ def test_subclasses() -> None:
     assert reference_key(reference) == "k"
     assert text == "a function"
     unpickler.memo = dict(unpickler.memo.copy())
+
+
+def test_recovery(tmp_path: Path) -> None:
+    with recovery.open(tmp_path, sync="group(5)", compression="zstd", wait=1.5) as store:
+        assert_type(store, recovery.Store)
+        store["a"] = object
+        assert_type(store["a"], Any)
+        store.update({"b": 1}, c=2)
+        assert [assert_type(name, str) for name in store.keys("b")] == ["b"]
+        for name, value in store.items("c"):
+            assert_type(name, str)
+            assert_type(value, Any)
+        assert assert_type(store.stats(), recovery.Stats).entries == 3
+        assert assert_type(store.verify(), recovery.Report).is_sound
+        assert assert_type(store.compact(), recovery.Compaction).entries == 3
+        assert_type([entry.value for entry in store.entries()], list[bytes])
+
+    class Text:
+        def dumps(self, obj: Any, /) -> bytes:
+            return repr(obj).encode()
+
+        def loads(self, data: bytes, /) -> str:
+            return data.decode()
+
+    with recovery.open(f"file:{tmp_path / 'other'}", serializer=Text(), readers=["pickle", pickle]) as store:
+        store["a"] = 1
+        assert store["a"] == "1"
+    try:
+        recovery.open(tmp_path / "other", engine="log")
+    except recovery.VersionError as error:
+        assert_type(error.place, str)
