@@ -46,6 +46,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output, for programs")
 
 
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """``--timeout``, for actions that talk to servers."""
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="longest any call to ZooKeeper takes (default: 15)"
+    )
+
+
 def add_wait(parser: argparse.ArgumentParser) -> None:
     """``--wait``, for actions that need the store's lock."""
     parser.add_argument(

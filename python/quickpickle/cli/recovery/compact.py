@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Final
 
 from quickpickle.cli.outcome import ExitCode
-from quickpickle.cli.recovery import add_json, add_store, add_wait
+from quickpickle.cli.recovery import add_json, add_store, add_timeout, add_wait
 from quickpickle.cli.recovery.stores import opened, plural, reading
 from quickpickle.cli.terminal import Terminal, size_text
 
@@ -26,14 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this action."""
     add_store(parser)
     add_wait(parser)
+    add_timeout(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Make sure there is a store, then compact it."""
-    with reading(options.store):
+    with reading(options.store, options):
         pass
-    with opened(options.store, wait=options.wait, strict=True) as store:
+    with opened(options.store, options, wait=options.wait, strict=True) as store:
         done = store.compact()
     if options.json:
         terminal.json(asdict(done))

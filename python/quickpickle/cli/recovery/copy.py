@@ -6,7 +6,7 @@ import argparse
 from typing import Final
 
 from quickpickle.cli.outcome import CommandError, ExitCode
-from quickpickle.cli.recovery import add_json, add_store, add_wait
+from quickpickle.cli.recovery import add_json, add_store, add_timeout, add_wait
 from quickpickle.cli.recovery.stores import opened, plural, reading, shown
 from quickpickle.cli.terminal import Terminal, size_text
 from quickpickle.recovery import Store
@@ -39,15 +39,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--compress", choices=("lz4", "zstd"), help="how the copy is compressed")
     add_wait(parser)
+    add_timeout(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Copy, make durable, compare."""
     with (
-        reading(options.source) as source,
+        reading(options.source, options) as source,
         # One sync at the end makes all of it durable; until then nobody is told that it is.
-        opened(options.destination, sync="none", compression=options.compress, wait=options.wait) as destination,
+        opened(
+            options.destination, options, sync="none", compression=options.compress, wait=options.wait
+        ) as destination,
     ):
         sound = source.opening_report.is_sound
         if not sound:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Final
 
 from quickpickle.cli.outcome import ExitCode
-from quickpickle.cli.recovery import add_json, add_store
+from quickpickle.cli.recovery import add_json, add_store, add_timeout
 from quickpickle.cli.recovery.stores import reading, report_json, show_report, show_stats, shown
 from quickpickle.cli.terminal import Terminal, size_text
 from quickpickle.recovery import Entry
@@ -35,12 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
     parser.add_argument("--entries", action="store_true", help="list every entry")
     parser.add_argument("--prefix", default="", metavar="TEXT", help="only entries whose names start with this")
+    add_timeout(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Read all of it and show it."""
-    with reading(options.store) as store:
+    with reading(options.store, options) as store:
         stats, report = store.stats(), store.opening_report
         entries = list(store.entries(options.prefix))
     kinds = _kinds(entries)

@@ -7,7 +7,7 @@ import sys
 from typing import Any, Final
 
 from quickpickle.cli.outcome import CommandError, ExitCode
-from quickpickle.cli.recovery import add_json, add_store, add_wait
+from quickpickle.cli.recovery import add_json, add_store, add_timeout, add_wait
 from quickpickle.cli.recovery.stores import opened, plural, reading, report_json, show_report
 from quickpickle.cli.terminal import Terminal, size_text
 from quickpickle.recovery import Report
@@ -32,12 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     choice.add_argument("--yes", action="store_true", help="do it without asking")
     choice.add_argument("--dry-run", action="store_true", help="only say what would be done")
     add_wait(parser)
+    add_timeout(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Look without touching, explain, ask, act, look again."""
-    with reading(options.store) as store:
+    with reading(options.store, options) as store:
         before = store.opening_report
     plan = _plan(before)
     document: dict[str, Any] = {"store": options.store, "before": report_json(before), "plan": plan, "repaired": False}
@@ -48,9 +49,9 @@ def run(options: argparse.Namespace, terminal: Terminal) -> ExitCode:
         for step in plan:
             terminal.line(f"  - {step}")
     if plan and not options.dry_run and (options.yes or _confirmed(options, terminal)):
-        with opened(options.store, wait=options.wait) as store:
+        with opened(options.store, options, wait=options.wait) as store:
             done = store.opening_report
-        with reading(options.store) as store:
+        with reading(options.store, options) as store:
             after = store.opening_report
         document.update(repaired=True, done=report_json(done), after=report_json(after))
         if not options.json:

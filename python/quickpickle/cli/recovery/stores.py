@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -28,19 +29,19 @@ _STRETCHES: Final = 20
 
 
 @contextmanager
-def opened(place: str, **settings: Any) -> Iterator[Store]:
+def opened(place: str, options: argparse.Namespace, **settings: Any) -> Iterator[Store]:
     """A store, closed at the end; its errors, then and meanwhile, are the command's."""
     try:
-        with open_store(place, serializer="bytes", **settings) as store:
+        with open_store(place, serializer="bytes", operation_timeout=options.timeout, **settings) as store:
             yield store
     except RecoveryError as error:
         raise _explained(error) from error
 
 
 @contextmanager
-def reading(place: str) -> Iterator[Store]:
+def reading(place: str, options: argparse.Namespace) -> Iterator[Store]:
     """A store opened to look at: no lock, no change, and an error if there is none."""
-    with opened(place, read_only=True) as store:
+    with opened(place, options, read_only=True) as store:
         stats = store.stats()
         if stats.engine == "log" and not stats.files:
             raise CommandError(f"{place}: there is no store here")

@@ -6,7 +6,7 @@ import argparse
 from typing import Any, Final
 
 from quickpickle.cli.outcome import ExitCode
-from quickpickle.cli.recovery import add_json, add_store
+from quickpickle.cli.recovery import add_json, add_store, add_timeout
 from quickpickle.cli.recovery.stores import plural, reading, report_json, show_report, shown
 from quickpickle.cli.terminal import Terminal
 from quickpickle.recovery import RecoveryError, Store
@@ -27,12 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of this action."""
     add_store(parser)
     parser.add_argument("--values", action="store_true", help="read every value and undo its compression")
+    add_timeout(parser)
     add_json(parser)
 
 
 def run(options: argparse.Namespace, terminal: Terminal) -> ExitCode:
     """Opening reads and checks everything already."""
-    with reading(options.store) as store:
+    with reading(options.store, options) as store:
         report = store.opening_report
         unreadable = _unreadable_values(store, terminal) if options.values else []
     if options.json:
