@@ -75,8 +75,9 @@ def main(library: Path) -> None:
         master.start()
         after = master.wait_for("ALIVE", workers=1, apps=1)
         tell(f"master (process {master.process.pid}) is up, and has both back:")
+        telling = ("is open with", "elected leader", "Trying to recover", "Recovery complete")
         for line in master.process.log().splitlines():
-            if any(words in line for words in ("is open with", "elected leader", "Trying to recover", "Recovery complete")):
+            if any(words in line for words in telling):
                 more(line.split(" INFO ", 1)[-1].replace(directory, "...")[:110])
         check(after["workers"][0]["id"], worker_id, "the worker")
         check(after["activeapps"][0]["id"], job_id, "the application")

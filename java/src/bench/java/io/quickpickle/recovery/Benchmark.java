@@ -34,8 +34,9 @@ import scala.reflect.ClassTag$;
  * Persists workers, reads them all, removes them all, over Spark's engines and ours with the same serialisers, in one JVM.
  *
  * <p>Arguments: file for the samples, directory on a disk, directory on a RAM disk, ZooKeeper's address or {@code -}, rounds, rounds to
- * warm up, records. In each round the engines come in another order; slow ones take part in every third round. Engines are opened once
- * and used in all rounds, as a master uses its own. Every answer is checked, outside the clock. Run by {@code bench_recovery_spark.py}.
+ * warm up, records. In each round the engines come in another order; those that wait for a
+ * disk or a server take part in every third round, and once to warm up. Engines are opened once and used in all rounds, as a master uses
+ * its own. Every answer is checked, outside the clock. Run by {@code bench_recovery_spark.py}.
  */
 public final class Benchmark {
     private static final ClassTag<WorkerInfo> WORKER = ClassTag$.MODULE$.apply(WorkerInfo.class);
@@ -182,7 +183,7 @@ public final class Benchmark {
                 cases.add(new Case("Spark RocksDB", name, medium, true, false,
                         new RocksDBPersistenceEngine(new File(place, "spark-rocksdb").getPath(), serializer)));
                 for (String sync : List.of("none", "group(10)", "always")) {
-                    cases.add(new Case("log " + sync, name, medium, true, false,
+                    cases.add(new Case("log " + sync, name, medium, true, slow && sync.equals("always"),
                             ours(java, name, "log", new File(place, "log-" + sync), "spark.quickpickle.recovery.sync", sync)));
                 }
                 cases.add(new Case("file_system", name, medium, true, slow,
@@ -209,7 +210,8 @@ public final class Benchmark {
             List<Case> order = new ArrayList<>(cases);
             Collections.shuffle(order, random);
             for (Case each : order) {
-                if (each.slow && Math.floorMod(round, 3) != 0) {
+                boolean joins = !each.slow || (round < 0 ? round == -1 : round % 3 == 0);
+                if (!joins) {
                     continue;
                 }
                 System.gc();
