@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,6 +130,17 @@ def test_a_paused_master_that_was_overtaken_stops(cluster: Cluster, zookeeper: Z
     assert first.process.wait() == 75
     assert "Another master took over zookeeper at" in first.process.log()
     assert second.state()["status"] == "ALIVE"
+
+
+def test_the_lines_of_spark_conf_are_all_a_master_needs(cluster: Cluster) -> None:
+    directory = cluster.directory / "store"
+    command = [sys.executable, "-m", "quickpickle", "recovery", "spark-conf", "--env", "--serializer", "kryo"]
+    lines = subprocess.check_output([*command, str(directory)], text=True)
+    # What this file exports goes over what the process was given.
+    (cluster.directory / "conf" / "spark-env.sh").write_text(lines)
+    master = Master(cluster, {"spark.deploy.recoveryMode": "NONE"})
+    master.wait_for("ALIVE")
+    master.process.says(f"This master leads: it holds log at {directory}")
 
 
 def test_settings_that_make_no_sense_leave_no_leaderless_master(cluster: Cluster) -> None:
