@@ -134,6 +134,10 @@ def test_ctrl_c_ends_a_standby(open_store, url, child):
     store = open_store()
     waiting = child(
         """
+        import signal
+
+        # A shell's background jobs, such as this may be, are born deaf to it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         print("waiting", flush=True)
         try:
             recovery.open(sys.argv[1], wait=True)
