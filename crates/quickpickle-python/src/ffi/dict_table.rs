@@ -295,7 +295,10 @@ pub(crate) fn check_layout(py: Python<'_>) -> PyResult<()> {
     let shared = unsafe { (*empty.as_ptr().cast::<ffi::PyDictObject>()).ma_keys as usize };
     let mut agrees = true;
     let sizes = [1, 2, 5, 6, 10, 11, 21, 42, MAX_PAIRS];
-    for (count, text) in sizes.into_iter().flat_map(|count| [(count, true), (count, false)]) {
+    for (count, text) in sizes
+        .into_iter()
+        .flat_map(|count| [(count, true), (count, false)])
+    {
         let theirs = PyDict::new(py);
         let key = |at: usize| -> PyResult<Bound<'_, PyAny>> {
             if text {

@@ -396,10 +396,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     {
         if source.peek().first() == Some(&byte::MEMOIZE) {
             source.byte()?;
-            let old = self
-                .memory
-                .memo
-                .put(self.memory.memo.len(), object.clone());
+            let old = self.memory.memo.put(self.memory.memo.len(), object.clone());
             self.memory.stack.push(object);
             drop(old);
             return Ok(());
