@@ -48,7 +48,6 @@ __all__ = [
     "_make_typevar",
     "_pickle_by_value_modules",
     "_reduce_file",
-    "_reset_classes",
     "_set_default_reducers",
     "_set_reducers",
     "_types_name",
@@ -63,6 +62,7 @@ __all__ = [
     "loads",
     "recovery_codec_name",
     "register_pickle_by_value",
+    "reset_classes",
     "subimport",
     "unregister_pickle_by_value",
 ]
@@ -336,7 +336,7 @@ class RecoveryEngine:
     def close(self) -> None:
         """Make everything durable and release the store; closing twice is fine."""
 
-def _reset_classes(reset: bool | None = None, /) -> bool:
+def reset_classes(reset: bool | None = None, /) -> bool:
     """Whether loading a class that this process has already gives it the attributes that the payload holds.
 
     Set first, if an argument is given; returns what was the case before.

@@ -22,6 +22,7 @@ from quickpickle._native import cloud_dumps as dumps
 from quickpickle._native import (
     list_registry_pickle_by_value,
     register_pickle_by_value,
+    reset_classes,
     unregister_pickle_by_value,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "load",
     "loads",
     "register_pickle_by_value",
+    "reset_classes",
     "unregister_pickle_by_value",
 ]
 

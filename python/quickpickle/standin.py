@@ -13,8 +13,10 @@ importing this module changes nothing; ``pickle`` itself stays importable and co
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import importlib
+import io
 import os
 import sys
 import threading
@@ -22,6 +24,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType, TracebackType
 from typing import Any, Final
+
+from quickpickle import Pickler, loads
 
 __all__ = ["StandIn", "Status", "install", "status", "uninstall"]
 
@@ -234,7 +238,7 @@ def _counterparts(stock: ModuleType, ours: ModuleType) -> dict[int, tuple[Any, A
 def _other_modules() -> Iterator[ModuleType]:
     for name, module in list(sys.modules.items()):
         root = name.partition(".")[0]
-        if isinstance(module, ModuleType) and root not in (_PACKAGE, "quickpickle"):
+        if isinstance(module, ModuleType) and root not in (_PACKAGE, "quickpickle", "_pickle"):
             yield module
 
 
@@ -301,40 +305,37 @@ def _stand_in_for_pickle(layer: StandIn) -> None:
     _rebind_everywhere(layer, replaced)
 
 
+class _ForkingPickler(Pickler):
+    """As multiprocessing.reduction.ForkingPickler, over ours. Its reducers are those of the standard one."""
+
+    _extra_reducers: dict[type, Callable[[Any], Any]] = {}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.dispatch_table = {**copyreg.dispatch_table, **self._extra_reducers}
+
+    @classmethod
+    def register(cls, kind: type, reduce: Callable[[Any], Any], /) -> None:
+        """Register a reduce function for a type."""
+        cls._extra_reducers[kind] = reduce
+
+    @classmethod
+    def dumps(cls, obj: Any, protocol: int | None = None) -> memoryview:
+        """The pickle of an object, as a view of memory."""
+        buffer = io.BytesIO()
+        cls(buffer, protocol).dump(obj)
+        return buffer.getbuffer()
+
+    @staticmethod
+    def loads(data: Any, /) -> Any:
+        """The object of a pickle."""
+        return loads(data)
+
+
 def _forking_pickler(stock: Any) -> type:
-    """Multiprocessing's pickler over ours, with the reducers that have been and will be registered with it."""
-    import copyreg
-    import io
-
-    import quickpickle
-
-    class ForkingPickler(quickpickle.Pickler):
-        """As multiprocessing.reduction.ForkingPickler."""
-
-        _extra_reducers = stock._extra_reducers
-        _copyreg_dispatch = copyreg.dispatch_table
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            self.dispatch_table = {**self._copyreg_dispatch, **self._extra_reducers}
-
-        @classmethod
-        def register(cls, kind: type, reduce: Callable[[Any], Any], /) -> None:
-            """Register a reduce function for a type."""
-            cls._extra_reducers[kind] = reduce
-
-        @classmethod
-        def dumps(cls, obj: Any, protocol: int | None = None) -> memoryview:
-            """The pickle of an object, as a view of memory."""
-            buffer = io.BytesIO()
-            cls(buffer, protocol).dump(obj)
-            return buffer.getbuffer()
-
-        loads = staticmethod(quickpickle.loads)
-
-    ForkingPickler.__module__ = stock.__module__
-    ForkingPickler.__qualname__ = stock.__qualname__
-    return ForkingPickler
+    """The pickler of multiprocessing over ours, with the reducers that have been and will be registered with it."""
+    names = {"_extra_reducers": stock._extra_reducers, "__module__": stock.__module__, "__doc__": stock.__doc__}
+    return type(stock.__name__, (_ForkingPickler,), names)
 
 
 def _stand_in_in_children(layer: StandIn) -> None:

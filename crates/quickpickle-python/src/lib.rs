@@ -33,7 +33,7 @@ mod _native {
         list_registry_pickle_by_value, register_pickle_by_value, unregister_pickle_by_value,
     };
     #[pymodule_export]
-    use super::cloud::reconstruct::{_reset_classes, Reconstructor};
+    use super::cloud::reconstruct::{Reconstructor, reset_classes};
     #[pymodule_export]
     use super::pickler::{CloudPickler, DefaultTable, Pickler, PicklerMemo};
     #[pymodule_export]

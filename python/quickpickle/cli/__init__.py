@@ -39,7 +39,10 @@ class Command(NamedTuple):
         return f"{__name__}.{self.name.replace('-', '_')}"
 
 
-COMMANDS: Final = (Command("recovery", "look into, check, repair, compact and move recovery stores"),)
+COMMANDS: Final = (
+    Command("recovery", "look into, check, repair, compact and move recovery stores"),
+    Command("run", "run a script with quickpickle standing in for cloudpickle and pickle"),
+)
 
 
 def command_parser(command: Command) -> Parser:

@@ -115,20 +115,7 @@ pub(crate) fn new<'py>(
     {
         return Ok(None);
     }
-    let cells = match closure.cast_exact::<PyTuple>() {
-        Ok(cells) => {
-            if !cells
-                .iter()
-                .all(|cell| is_exactly(&cell, &raw mut ffi::PyCell_Type))
-            {
-                return Ok(None);
-            }
-            cells.len()
-        }
-        Err(_) if closure.is_none() => 0,
-        Err(_) => return Ok(None),
-    };
-    if cells != free_count(code)? {
+    if !closes(code, closure)? {
         return Ok(None);
     }
     // SAFETY: all are alive and of the types that the callees want, and there are as many cells as free variables.
@@ -149,6 +136,46 @@ pub(crate) fn new<'py>(
         }
         Ok(Some(made))
     }
+}
+
+/// Whether these are the cells, in a tuple, that code with its free variables wants; None where it has none.
+fn closes(code: &Bound<'_, PyAny>, closure: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let cells = match closure.cast_exact::<PyTuple>() {
+        Ok(cells) => {
+            if !cells
+                .as_slice()
+                .iter()
+                .all(|cell| is_exactly(cell, &raw mut ffi::PyCell_Type))
+            {
+                return Ok(false);
+            }
+            cells.len()
+        }
+        Err(_) if closure.is_none() => 0,
+        Err(_) => return Ok(false),
+    };
+    Ok(cells == free_count(code)?)
+}
+
+/// Gives a function other cells; false, and nothing is done, where they are not what its code wants.
+pub(crate) fn set_closure<'py>(
+    object: &Bound<'py, PyAny>,
+    closure: &Bound<'py, PyAny>,
+) -> PyResult<bool> {
+    if !is_exactly(object, &raw mut ffi::PyFunction_Type) || closure.is_none() {
+        return Ok(false);
+    }
+    // SAFETY: a function, which holds its code; the code's cells are as many as it has free variables.
+    unsafe {
+        let code = Bound::from_borrowed_ptr(object.py(), ffi::PyFunction_GetCode(object.as_ptr()));
+        if !closes(&code, closure)? {
+            return Ok(false);
+        }
+        if ffi::PyFunction_SetClosure(object.as_ptr(), closure.as_ptr()) < 0 {
+            return Err(PyErr::fetch(object.py()));
+        }
+    }
+    Ok(true)
 }
 
 /// What has a place of its own in a function.

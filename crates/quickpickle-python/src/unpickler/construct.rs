@@ -266,7 +266,7 @@ impl<'py> Machine<'py, '_> {
         mut state: Bound<'py, PyAny>,
     ) -> Result<(), Fail> {
         let py = self.py;
-        if let Some(setter) = compat::optional_attribute(instance, intern!(py, "__setstate__"))? {
+        if let Some(setter) = state_setter(instance)? {
             setter.call1((state,))?;
             return Ok(());
         }
@@ -301,7 +301,8 @@ impl<'py> Machine<'py, '_> {
                 return Err(Fail::new(py, "slot state is not a dictionary"));
             };
             for (name, value) in slots.iter().collect::<Vec<_>>() {
-                compat::set_attribute(instance, &name, &value)?;
+                compat::set_attribute(instance, &name, &value)
+                    .or_else(|error| reconstruct::of_other_version(instance, error))?;
             }
         }
         Ok(())
@@ -385,6 +386,17 @@ impl<'py> Machine<'py, '_> {
         }
         build::int_from_text(py, text, 0)
     }
+}
+
+/// The instance's `__setstate__`. One that hands questions for attributes on to an object which it has not been given yet
+/// cannot answer: then it has none, if its class has none.
+fn state_setter<'py>(instance: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let name = intern!(instance.py(), "__setstate__");
+    compat::optional_attribute(instance, name).or_else(|error| {
+        let has_one = !error.is_instance_of::<PyException>(instance.py())
+            || compat::optional_attribute(instance.get_type().as_any(), name)?.is_some();
+        if has_one { Err(error) } else { Ok(None) }
+    })
 }
 
 /// A line that must not be empty, as bytes.

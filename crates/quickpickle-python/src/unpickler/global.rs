@@ -116,7 +116,10 @@ pub(super) fn find_class<'py>(
     if protocol < 4 || !text.contains('.') && text != "<locals>" {
         return match compat::optional_attribute(&holder, &name)? {
             Some(found) => Ok(found),
-            None => Err(no_attribute(&holder, &name)?),
+            None => match reconstruct::find_earlier(&module, &name)? {
+                Some(found) => Ok(found),
+                None => Err(no_attribute(&holder, &name)?),
+            },
         };
     }
     if text.split('.').any(|part| part == "<locals>") {

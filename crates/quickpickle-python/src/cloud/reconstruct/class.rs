@@ -1,12 +1,12 @@
 //! Dynamic classes and enums: made empty first, so that what is inside can refer to them, then given their attributes.
 //!
 //! A class whose id is known is not made again: no hook of its bases or its metaclass runs a second time. Whether it is
-//! given its attributes again is an option ([`_reset_classes`]): cloudpickle does so, which winds back class attributes
+//! given its attributes again is an option ([`reset_classes`]): cloudpickle does so, which winds back class attributes
 //! that have been changed since, and it is the default here too.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::{PyAttributeError, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyException, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
@@ -27,7 +27,7 @@ fn resets_classes() -> bool {
 /// an argument is given. Returns what was the case before.
 #[pyfunction]
 #[pyo3(signature = (reset=None, /))]
-pub(crate) fn _reset_classes(reset: Option<bool>) -> bool {
+pub(crate) fn reset_classes(reset: Option<bool>) -> bool {
     match reset {
         Some(reset) => RESETS.swap(reset, Ordering::Relaxed),
         None => resets_classes(),
@@ -42,7 +42,51 @@ pub(super) fn make<'py>(
     attributes: &Bound<'py, PyAny>,
     id: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    tracked(id, || new_class(constructor, name, bases, attributes))
+    tracked(id, || {
+        new_class(constructor, name, bases, attributes).or_else(|error| {
+            // What a metaclass or a base wants to see in a class, or to be told of one, it has seen when the class was
+            // defined; the class as it was then is what its state makes of it.
+            match without_hooks(constructor, name, bases, attributes) {
+                Ok(made) if error.is_instance_of::<PyException>(name.py()) => Ok(made),
+                _ => Err(error),
+            }
+        })
+    })
+}
+
+/// A new class for which neither the metaclass's own code nor `__init_subclass__` is run.
+fn without_hooks<'py>(
+    constructor: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyAny>,
+    bases: &Bound<'py, PyAny>,
+    attributes: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = name.py();
+    let of_types = py.get_type::<PyType>();
+    let new = |metaclass: &Bound<'py, PyAny>, bases: &Bound<'py, PyAny>| {
+        let namespace = attributes.cast::<PyDict>()?.copy()?;
+        of_types.call_method1(intern!(py, "__new__"), (metaclass, name, bases, namespace))
+    };
+    let resolved = py
+        .import(intern!(py, "types"))?
+        .call_method1(intern!(py, "resolve_bases"), (bases,))?;
+    let resolved = resolved.cast::<PyTuple>()?;
+    // The metaclass that is most derived, as `type` finds it.
+    let mut metaclass = constructor.clone();
+    for base in resolved.iter() {
+        let of_base = base.get_type();
+        if of_base.is_subclass(&metaclass)? {
+            metaclass = of_base.into_any();
+        }
+    }
+    new(&metaclass, resolved.as_any()).or_else(|error| {
+        // Bases that object to a subclass are told of none if it becomes theirs later.
+        let stand_in = of_types.call1(("object", PyTuple::empty(py), PyDict::new(py)))?;
+        let made = new(&metaclass, PyTuple::new(py, [stand_in])?.as_any())?;
+        made.setattr(intern!(py, "__bases__"), resolved)
+            .map_err(|_| error)?;
+        Ok(made)
+    })
 }
 
 /// What has the id; what `make` makes, if nothing has.

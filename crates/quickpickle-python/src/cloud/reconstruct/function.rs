@@ -126,9 +126,13 @@ fn set_globals<'py>(object: &Bound<'py, PyAny>, globals: &Bound<'py, PyAny>) -> 
     of_function.set_item(intern!(py, "__builtins__"), builtins(py)?)
 }
 
-/// Fills the function's cells from those of the state: cells that the function already shares with others are kept.
+/// Gives the function the cells of its state. Cells that several functions have are one in the payload, and so stay
+/// one; cloudpickle copies what is in them into cells of each function's own.
 fn set_closure<'py>(object: &Bound<'py, PyAny>, closure: &Bound<'py, PyAny>) -> PyResult<()> {
     let py = object.py();
+    if function::set_closure(object, closure)? {
+        return Ok(());
+    }
     let cells = object.getattr(intern!(py, "__closure__"))?;
     for (at, cell) in closure.try_iter()?.enumerate() {
         if let Some(value) = function::cell_contents(&cell?)? {

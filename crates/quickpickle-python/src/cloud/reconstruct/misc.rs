@@ -1,6 +1,6 @@
 //! The rest of what payloads call by name: types, type variables, modules, views of dicts, marks of dataclass fields.
 
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyAttributeError, PyKeyError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyModule, PyString, PyTuple, PyType};
@@ -129,4 +129,31 @@ pub(super) fn dataclass_sentinel<'py>(name: &Bound<'py, PyAny>) -> PyResult<Boun
         }
     }
     Err(PyKeyError::new_err(name.clone().unbind()))
+}
+
+/// Setting a slot has failed. What `dataclasses` keeps of a class has slots in later Python versions that it has not in
+/// earlier ones, where nothing asks for them; then that is no error.
+pub(crate) fn of_other_version(instance: &Bound<'_, PyAny>, error: PyErr) -> PyResult<()> {
+    let py = instance.py();
+    let class = instance.get_type();
+    if error.is_instance_of::<PyAttributeError>(py)
+        && class.module()?.to_str()? == "dataclasses"
+        && matches!(class.name()?.to_str()?, "_DataclassParams" | "Field")
+    {
+        return Ok(());
+    }
+    Err(error)
+}
+
+/// What an earlier Python version has instead of a name that it does not have, where dynamic classes of later ones refer
+/// to it.
+pub(crate) fn find_earlier<'py>(
+    module: &Bound<'py, PyString>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    // The method `__replace__` of dataclasses, since 3.13.
+    if module.to_str()? == "dataclasses" && name.to_str()? == "_replace" {
+        return compat::import(module.as_any())?.getattr_opt(intern!(module.py(), "replace"));
+    }
+    Ok(None)
 }

@@ -21,7 +21,8 @@ use super::wire_names::{NAMES, Name, is_cloudpickle};
 use crate::ffi::build;
 use crate::ffi::function::{is_code_class, new_cell};
 
-pub(crate) use class::_reset_classes;
+pub(crate) use class::reset_classes;
+pub(crate) use misc::{find_earlier, of_other_version};
 
 /// A function that rebuilds something. Payloads name it; the unpickler calls it.
 #[pyclass(
