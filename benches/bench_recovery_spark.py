@@ -116,6 +116,7 @@ def number(value: float) -> str:
 def table(result: dict[str, Any]) -> Iterator[str]:
     """Best, average and standard deviation as in Spark's table, then the best of each part."""
     yield f"{result['records']} workers: persist, read all, remove all; milliseconds; best / average / standard deviation"
+    yield f"Spark {result['spark']}'s engines by that name; the others are ours, and file_system writes a correct file for each"
     yield f"{'':30}{'Java, ' + str(result['java_bytes']) + ' bytes':>24}{'Kryo, ' + str(result['kryo_bytes']) + ' bytes':>24}"
     for medium in MEDIA:
         for engine in engines(result, medium):

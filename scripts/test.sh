@@ -24,7 +24,7 @@ step "what a Spark master loads"
 spark_parts
 if [ -d "$spark_library" ]; then
     prepare_spark
-    spark_python=$PWD/$SPARK_VENV/bin/python
+    spark_python=$(realpath -s "$SPARK_VENV/bin/python")
 fi
 
 step "main environment"

@@ -22,6 +22,8 @@ from typing import Any
 FACTORY = "io.quickpickle.recovery.QuickpickleRecoveryModeFactory"
 JAR = "quickpickle-spark-recovery.jar"
 PR_SET_PDEATHSIG = 1
+#: Seconds to wait for what takes a few: a machine may be busy with much else.
+PATIENCE = 180.0
 
 
 def free_port() -> int:
@@ -32,7 +34,7 @@ def free_port() -> int:
         return port
 
 
-def wait_until(done: Callable[[], Any], what: str, seconds: float = 90.0) -> Any:
+def wait_until(done: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
     """What `done` answers once that is true; TimeoutError if it does not come to that."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -99,11 +101,11 @@ class Process:
             self.kill()
             raise
 
-    def wait(self, seconds: float = 90.0) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         """Its exit code, once it ends by itself."""
         return self.popen.wait(seconds)
 
-    def says(self, text: str, seconds: float = 90.0) -> None:
+    def says(self, text: str, seconds: float = PATIENCE) -> None:
         """Wait until its output has `text`; fails early if it ends before."""
 
         def look() -> bool:
@@ -217,7 +219,7 @@ class Master:
         except (urllib.error.URLError, OSError, ValueError):
             return {}
 
-    def wait_for(self, status: str, workers: int = 0, apps: int = 0, seconds: float = 90.0) -> dict[str, Any]:
+    def wait_for(self, status: str, workers: int = 0, apps: int = 0, seconds: float = PATIENCE) -> dict[str, Any]:
         """Its state, once it has the status and as many live workers and applications."""
 
         def look() -> dict[str, Any]:
@@ -281,7 +283,7 @@ class Application:
 
         wait_until(look, "a task of the application runs")
 
-    def answer(self, seconds: float = 120.0) -> int:
+    def answer(self, seconds: float = PATIENCE) -> int:
         """Let the tasks go on; what the job says in the end."""
         (self.directory / "go").touch()
         if self.process.wait(seconds) != 0:

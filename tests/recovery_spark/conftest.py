@@ -28,7 +28,7 @@ LIBRARY = Path(quickpickle.__file__).parent / "recovery_spark"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(item.path).parent == Path(__file__).parent:
-            item.add_marker(pytest.mark.timeout(400))
+            item.add_marker(pytest.mark.timeout(800))
             if not SPARK_PYTHON:
                 item.add_marker(pytest.mark.skip(reason="QUICKPICKLE_SPARK_PYTHON names no interpreter with PySpark"))
 

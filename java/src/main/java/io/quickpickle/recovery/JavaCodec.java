@@ -107,12 +107,17 @@ final class JavaCodec implements RecordCodec {
             while (innermost.isArray()) {
                 innermost = innermost.getComponentType();
             }
+            return innermost.isPrimitive() || isAMasters(innermost.getName());
+        }
+
+        /** Whether a master's record may have this class, which is no array. */
+        static boolean isAMasters(String name) {
             for (String start : PACKAGES) {
-                if (innermost.getName().startsWith(start)) {
+                if (name.startsWith(start)) {
                     return true;
                 }
             }
-            return innermost.isPrimitive();
+            return false;
         }
     }
 

@@ -1,6 +1,7 @@
 package io.quickpickle.recovery;
 
 import com.esotericsoftware.kryo.Kryo;
+import com.esotericsoftware.kryo.KryoException;
 import com.esotericsoftware.kryo.Registration;
 import com.esotericsoftware.kryo.io.Input;
 import com.esotericsoftware.kryo.io.Output;
@@ -39,6 +40,7 @@ final class KryoCodec implements RecordCodec {
         } catch (RuntimeException | LinkageError error) {
             throw RecordCodec.failure("Kryo cannot be set up", error);
         }
+        kryo.setClassLoader(new MastersClasses(kryo.getClassLoader()));
         byte[] version = sparkVersion.getBytes(StandardCharsets.UTF_8);
         header = ByteBuffer.allocate(MAGIC.length + 1 + version.length + 4)
                 .put(MAGIC)
@@ -100,5 +102,23 @@ final class KryoCodec implements RecordCodec {
         String here = new String(header, start, header[MAGIC.length], StandardCharsets.UTF_8);
         return "Kryo of Spark " + wrote + " wrote it, and Spark " + here
                 + (wrote.equals(here) ? " here has other classes registered" : " may have other fields in its records");
+    }
+
+    /**
+     * Finds for Kryo, and for the Java serialisation inside of it, the classes that {@link JavaCodec} takes too. For others it throws something
+     * else than that there is no such class, because Kryo would then search on by itself.
+     */
+    private static final class MastersClasses extends ClassLoader {
+        MastersClasses(ClassLoader parent) {
+            super(parent);
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!JavaCodec.Classes.isAMasters(name)) {
+                throw new KryoException(name + " is no class of a master's records");
+            }
+            return super.loadClass(name, resolve);
+        }
     }
 }

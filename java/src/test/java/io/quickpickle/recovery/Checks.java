@@ -476,6 +476,13 @@ public final class Checks {
         fails(RecoveryException.Kind.CODEC, () -> codec.decode(Arrays.copyOf(good, good.length + 1)));
         same(codec.decode(good), List.of("a", "b", "a"));
         that(codec.decode(good) != codec.decode(good), "two values share an object");
+
+        KryoCodec kryo = new KryoCodec();
+        for (Object object : new Object[] {new Foreign(), new Object[] {"a", new Foreign()}, new Foreign[] {new Foreign()}, Foreign.class}) {
+            ByteBuffer written = kryo.encode(object);
+            byte[] value = Arrays.copyOfRange(written.array(), written.position(), written.limit());
+            fails(RecoveryException.Kind.CODEC, () -> kryo.decode(value));
+        }
     }
 
     /** Kryo's bytes of another Spark are refused, not misread. */
