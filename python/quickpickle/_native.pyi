@@ -272,6 +272,10 @@ class RecoveryEngine:
     ``quickpickle.recovery``.
     """
 
+    @property
+    def directory(self) -> str | None:
+        """Where its files are, if it has any."""
+
     @staticmethod
     def open(
         *,

@@ -214,6 +214,46 @@ def test_a_forked_child_cannot_use_the_store_and_does_not_keep_its_lock(engine, 
         os.kill(forked, signal.SIGKILL)
 
 
+@pytest.mark.parametrize("sync", ["always", "group(1)"])
+def test_a_fork_in_the_middle_of_a_write_keeps_no_lock_either(sync, tmp_path, child):
+    """Threads of the parent write all the time, so at the fork one of them holds the engine's own locks."""
+    parent = child(
+        """
+        import threading
+
+        store = recovery.open(sys.argv[1], sync=sys.argv[2])
+        def write(thread):
+            for number in range(10_000_000):
+                store[f"{thread}_{number % 10}"] = number
+        for thread in range(3):
+            threading.Thread(target=write, args=(thread,), daemon=True).start()
+        time.sleep(0.1)
+        for _ in range(8):
+            pid = os.fork()
+            if pid == 0:
+                os.close(1), os.close(2)
+                time.sleep(600)
+                os._exit(0)
+            print(pid, flush=True)
+            time.sleep(0.005)
+        sys.stdin.read()
+        """,
+        str(tmp_path),
+        sync,
+    )
+    forked = [int(parent.line()) for _ in range(8)]
+    try:
+        parent.process.kill()
+        parent.process.wait()
+        for pid in forked:
+            os.kill(pid, 0)
+        with recovery.open(tmp_path, strict=True) as store:
+            assert len(store) > 0
+    finally:
+        for pid in forked:
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_a_spawned_program_does_not_keep_the_lock(tmp_path):
     store = recovery.open(tmp_path)
     sleeper = subprocess.Popen(["sleep", "60"], close_fds=False)

@@ -306,8 +306,31 @@ _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 
 def _after_fork() -> None:
     """In the child: let go of the parent's files, or its lock would live as long as the child."""
+    directories = set()
     for store in list(_OPEN):
         store._engine.disown()
+        if store._engine.directory is not None:
+            directories.add(os.path.realpath(store._engine.directory))
+    if directories:
+        _close_files(directories)
+
+
+def _close_files(directories: set[str]) -> None:
+    """Close what the engines could not let go because another thread was using it at the moment of the fork.
+
+    That thread is not in this process, so nobody uses these files here or ever closes them.
+    """
+    try:
+        descriptors = os.listdir("/proc/self/fd")
+    except OSError:
+        return
+    for descriptor in descriptors:
+        try:
+            folder, name = os.path.split(os.readlink(f"/proc/self/fd/{descriptor}"))
+            if folder in directories and (name == "LOCK" or name.endswith(".qlog")):
+                os.close(int(descriptor))
+        except OSError:  # the one that was listing them
+            continue
 
 
 os.register_at_fork(after_in_child=_after_fork)

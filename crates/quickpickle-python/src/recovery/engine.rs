@@ -1,5 +1,6 @@
 //! The class `RecoveryEngine`: an engine of any kind, as Python calls it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
@@ -17,6 +18,9 @@ pub(crate) struct RecoveryEngine {
     engine: Option<Box<dyn PersistenceEngine>>,
     /// The process that opened it.
     owner: u32,
+    /// Where its files are, if it has any.
+    #[pyo3(get)]
+    directory: Option<OsString>,
 }
 
 impl RecoveryEngine {
@@ -84,9 +88,11 @@ impl RecoveryEngine {
             operation_timeout,
             session_timeout,
         };
+        let (engine, directory) = open(py, &arguments)?;
         Ok(Self {
-            engine: Some(open(py, &arguments)?),
+            engine: Some(engine),
             owner: std::process::id(),
+            directory: directory.map(PathBuf::into_os_string),
         })
     }
 

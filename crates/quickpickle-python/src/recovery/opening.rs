@@ -86,11 +86,18 @@ fn duration(name: &str, seconds: f64) -> Result<Duration> {
         .map_err(|_| setting(name, &format!("{seconds} is not a time in seconds")))
 }
 
+/// An engine, and the directory it works in if it does in one.
+pub(super) type Opened = (Box<dyn PersistenceEngine>, Option<PathBuf>);
+
 /// Opens the store; a signal handler that raises, such as Ctrl-C's, ends the wait with its exception.
-pub(super) fn open(py: Python<'_>, arguments: &Arguments) -> PyResult<Box<dyn PersistenceEngine>> {
+pub(super) fn open(py: Python<'_>, arguments: &Arguments) -> PyResult<Opened> {
     let mut config = arguments.config().map_err(|error| to_python(py, &error))?;
     let cancel = Arc::new(AtomicBool::new(false));
     config.cancel = Some(Arc::clone(&cancel));
+    let directory = match config.engine_kind() {
+        EngineKind::Log | EngineKind::FileSystem => config.directory.clone(),
+        EngineKind::ZooKeeper | EngineKind::BlackHole => None,
+    };
     let (sender, mut receiver) = sync_channel(1);
     std::thread::Builder::new()
         .name("recovery-open".into())
@@ -100,7 +107,10 @@ pub(super) fn open(py: Python<'_>, arguments: &Arguments) -> PyResult<Box<dyn Pe
         // Borrowed mutably, because a receiver may not be shared without the GIL.
         let waiting = &mut receiver;
         match py.detach(move || waiting.recv_timeout(LOOK)) {
-            Ok(opened) => return opened.map_err(|error| to_python(py, &error)),
+            Ok(opened) => {
+                let engine = opened.map_err(|error| to_python(py, &error))?;
+                return Ok((engine, directory));
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(PyRuntimeError::new_err("opening the store panicked"));
