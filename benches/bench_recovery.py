@@ -213,7 +213,9 @@ def main() -> None:
         results += rows.values()
     print(table(results))
     if options.record:
-        document = {"benchmark": "recovery from Python", "machine": measure.machine(), "results": results}
+        # How the interpreter was configured matters for pickles, not here, and names folders of the machine.
+        machine = {key: value for key, value in measure.machine().items() if key != "python_configure"}
+        document = {"benchmark": "recovery from Python", "machine": machine, "results": results}
         options.record.write_text(json.dumps(document, indent=1) + "\n")
 
 
