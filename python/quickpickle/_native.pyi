@@ -393,6 +393,7 @@ class CloudPickler(Pickler):
         namespace: str = "cloudpickle.cloudpickle",
         keep_filenames: bool = False,
         deterministic: bool = False,
+        exact_exceptions: bool = False,
     ) -> None:
         """Arguments and errors as for the function ``cloud_dump``."""
 
@@ -415,6 +416,7 @@ def cloud_dump(
     namespace: str = "cloudpickle.cloudpickle",
     keep_filenames: bool = False,
     deterministic: bool = False,
+    exact_exceptions: bool = False,
 ) -> None:
     """Write the pickle of ``obj`` to ``file``, with what a receiver could not import by value.
 
@@ -425,8 +427,10 @@ def cloud_dump(
         buffer_callback: as for ``dump``.
         namespace: the module whose helpers the payload names; the receiver needs it, or quickpickle.
         keep_filenames: keep in code objects the names of the files they come from, for tracebacks.
-        deterministic: equal functions and classes give equal bytes in any process. Classes then have
-            no identity: each load makes its own.
+        deterministic: equal functions and classes give equal bytes in any process. Sets are sorted, and
+            classes that are written alike are taken for one class.
+        exact_exceptions: exceptions are made anew from their arguments and attributes, without
+            calling their class, whose ``__init__`` may want others.
 
     Raises:
         PicklingError: ``obj`` or something it holds cannot be pickled.
@@ -441,6 +445,7 @@ def cloud_dumps(
     namespace: str = "cloudpickle.cloudpickle",
     keep_filenames: bool = False,
     deterministic: bool = False,
+    exact_exceptions: bool = False,
 ) -> bytes:
     """Return as bytes what ``cloud_dump`` writes; arguments and errors as there."""
 

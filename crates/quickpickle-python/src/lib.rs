@@ -26,7 +26,6 @@ mod _native {
     use super::cloud::api::{
         _class_items, _extract_code_globals, _is_by_reference, _lookup, _pickle_by_value_modules,
         _reduce_file, _set_default_reducers, _set_reducers, _types_name, _which_module, cloud_dump,
-        cloud_dumps,
     };
     #[pymodule_export]
     use super::cloud::by_value::{
@@ -50,7 +49,8 @@ mod _native {
         let dumps = wrap_pyfunction!(crate::api::dumps, module)?.into_any();
         let loads = wrap_pyfunction!(crate::api::loads, module)?.into_any();
         crate::cloud::reconstruct::add(module)?;
-        crate::ffi::fastcall::add(module, dumps, loads)?;
+        let cloud_dumps = wrap_pyfunction!(crate::cloud::api::cloud_dumps, module)?.into_any();
+        crate::ffi::fastcall::add(module, [dumps, loads, cloud_dumps])?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -21,11 +21,14 @@ pub(crate) fn cloud(
     namespace: &str,
     keep_filenames: bool,
     deterministic: bool,
+    exact_exceptions: bool,
 ) -> PyResult<Cloud> {
     Ok(Cloud {
         wire: wire::wire(py, namespace)?,
         keeps_filenames: keep_filenames,
         is_deterministic: deterministic,
+        keeps_exceptions: exact_exceptions,
+        is_anonymous: false,
     })
 }
 
@@ -116,11 +119,48 @@ fn settings(
     })
 }
 
+/// What an object is written as by itself.
+pub(super) fn dump_alone<'py>(
+    obj: &Bound<'py, PyAny>,
+    cloud: Cloud,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let py = obj.py();
+    let settings = settings(py, None, None, cloud)?;
+    with_engine(py, |engine| {
+        engine.dump(obj, &settings)?;
+        engine.take_bytes(py)
+    })
+}
+
+/// `cloud_dumps(obj)`, without further arguments.
+pub(crate) fn dumps_plain<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    static PLAIN: PyOnceLock<Settings> = PyOnceLock::new();
+    let py = obj.py();
+    if HAS_REDUCERS.load(Ordering::Relaxed) {
+        let dumps = cloud_dumps(obj, None, None, DEFAULT_NAMESPACE, false, false, false)?;
+        return Ok(dumps.into_any());
+    }
+    let settings = PLAIN.get_or_try_init(py, || {
+        settings(
+            py,
+            None,
+            None,
+            cloud(py, DEFAULT_NAMESPACE, false, false, false)?,
+        )
+    })?;
+    with_engine(py, |engine| {
+        engine
+            .dump(obj, settings)
+            .map_err(|error| too_deep(py, error))?;
+        engine.take_bytes(py).map(Bound::into_any)
+    })
+}
+
 /// Return the pickled representation of obj as bytes, with what cannot be imported by value; as cloudpickle.dumps.
 #[pyfunction]
 #[pyo3(
-    signature = (obj, protocol=None, buffer_callback=None, *, namespace=DEFAULT_NAMESPACE, keep_filenames=false, deterministic=false),
-    text_signature = "(obj, protocol=None, buffer_callback=None, *, namespace='cloudpickle.cloudpickle', keep_filenames=False, deterministic=False)"
+    signature = (obj, protocol=None, buffer_callback=None, *, namespace=DEFAULT_NAMESPACE, keep_filenames=false, deterministic=false, exact_exceptions=false),
+    text_signature = "(obj, protocol=None, buffer_callback=None, *, namespace='cloudpickle.cloudpickle', keep_filenames=False, deterministic=False, exact_exceptions=False)"
 )]
 pub(crate) fn cloud_dumps<'py>(
     obj: &Bound<'py, PyAny>,
@@ -129,9 +169,16 @@ pub(crate) fn cloud_dumps<'py>(
     namespace: &str,
     keep_filenames: bool,
     deterministic: bool,
+    exact_exceptions: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let py = obj.py();
-    let cloud = cloud(py, namespace, keep_filenames, deterministic)?;
+    let cloud = cloud(
+        py,
+        namespace,
+        keep_filenames,
+        deterministic,
+        exact_exceptions,
+    )?;
     let settings = settings(py, protocol, buffer_callback, cloud)?;
     with_engine(py, |engine| {
         engine
@@ -144,8 +191,8 @@ pub(crate) fn cloud_dumps<'py>(
 /// Write a pickled representation of obj to the open file, with what cannot be imported by value; as cloudpickle.dump.
 #[pyfunction]
 #[pyo3(
-    signature = (obj, file, protocol=None, buffer_callback=None, *, namespace=DEFAULT_NAMESPACE, keep_filenames=false, deterministic=false),
-    text_signature = "(obj, file, protocol=None, buffer_callback=None, *, namespace='cloudpickle.cloudpickle', keep_filenames=False, deterministic=False)"
+    signature = (obj, file, protocol=None, buffer_callback=None, *, namespace=DEFAULT_NAMESPACE, keep_filenames=false, deterministic=false, exact_exceptions=false),
+    text_signature = "(obj, file, protocol=None, buffer_callback=None, *, namespace='cloudpickle.cloudpickle', keep_filenames=False, deterministic=False, exact_exceptions=False)"
 )]
 pub(crate) fn cloud_dump<'py>(
     obj: &Bound<'py, PyAny>,
@@ -155,12 +202,19 @@ pub(crate) fn cloud_dump<'py>(
     namespace: &str,
     keep_filenames: bool,
     deterministic: bool,
+    exact_exceptions: bool,
 ) -> PyResult<()> {
     let py = obj.py();
     let write = file
         .getattr_opt(intern!(py, "write"))?
         .ok_or_else(|| PyTypeError::new_err("file must have a 'write' attribute"))?;
-    let cloud = cloud(py, namespace, keep_filenames, deterministic)?;
+    let cloud = cloud(
+        py,
+        namespace,
+        keep_filenames,
+        deterministic,
+        exact_exceptions,
+    )?;
     let mut settings = settings(py, protocol, buffer_callback, cloud)?;
     settings.write = Some(write.unbind());
     with_engine(py, |engine| {

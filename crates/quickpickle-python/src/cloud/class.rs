@@ -10,8 +10,9 @@ use crate::ffi::function_view::class_dict;
 use crate::ffi::object::Anchor;
 use crate::pickler::{Engine, Script};
 
+use super::misc::{Callee, write_call};
 use super::wire::Helper;
-use super::{Cloud, enums, tracked_id};
+use super::{Cloud, enums, making, tracked_id};
 
 /// Names and values of a class's dict, in the order in which they are written.
 pub(crate) type Items<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
@@ -38,7 +39,6 @@ const IMPLICIT: [&str; 14] = [
 pub(crate) fn save(engine: &mut Engine, class: &Bound<'_, PyType>, cloud: Cloud) -> PyResult<()> {
     let py = class.py();
     let dict = class_dict(class)?;
-    let metaclass = class.get_type().into_any();
     let name = class.getattr(intern!(py, "__name__"))?;
     let bases = match dict.get_item(intern!(py, "__orig_bases__"))? {
         Some(bases) => bases,
@@ -51,8 +51,31 @@ pub(crate) fn save(engine: &mut Engine, class: &Bound<'_, PyType>, cloud: Cloud)
     let dict_property = dict
         .get_item(intern!(py, "__dict__"))?
         .filter(|found| compat::is_property(found));
+    let slots = slots(class, &dict)?;
     let id = tracked_id(class.as_any(), cloud)?;
-    let items = state(class, &dict)?;
+    let making = making::of(class)?;
+    let mut items = state(class, &dict, cloud)?;
+    let drop_item = |items: &mut Items<'_>, name: &str| {
+        items.retain(|(key, _)| !key.cast::<PyString>().is_ok_and(|key| key == name));
+    };
+    if slots.is_some() {
+        drop_item(&mut items, "__slots__");
+    }
+    if making.setattr.is_some() {
+        // It is there already, and setting it again would drop `__firstlineno__`.
+        drop_item(&mut items, "__module__");
+    }
+    let real_bases = class.getattr(intern!(py, "__bases__"))?;
+    let setattr = making::plain_setattr(py)?;
+    let of_types = py.get_type::<PyType>().into_any();
+    let stand_in = match &making.stand_in {
+        // A class that nothing else needs: a name, its base, and no body.
+        Some(stand_in) => {
+            let bases = stand_in.getattr(intern!(py, "__bases__"))?;
+            Some(vec![name.clone(), bases, PyDict::new(py).into_any()])
+        }
+        None => None,
+    };
 
     let own = Anchor::of(class.as_any());
     let mut script = Script::new(engine, cloud.wire, class.as_any());
@@ -60,29 +83,106 @@ pub(crate) fn save(engine: &mut Engine, class: &Bound<'_, PyType>, cloud: Cloud)
     s.begin_object();
     s.helper(Helper::MakeSkeletonClass);
     s.open_tuple(6);
-    s.save_made(metaclass);
+    s.save_made(
+        making
+            .constructor
+            .unwrap_or_else(|| class.get_type().into_any()),
+    );
     s.save_made(name);
-    s.save_made(bases);
-    let count = usize::from(module.is_some()) + usize::from(dict_property.is_some());
-    let mut kwargs = s.open_dict(count);
-    for (key, value) in [
+    let is_stand_in = stand_in.is_some();
+    match stand_in {
+        Some(args) => {
+            s.open_tuple(1);
+            write_call(s, Callee::Object(of_types), args);
+            s.close_tuple(1);
+        }
+        None => s.save_made(bases),
+    }
+    let kwargs = [
         (intern!(py, "__module__"), module),
+        (intern!(py, "__slots__"), slots),
         (intern!(py, "__dict__"), dict_property),
-    ] {
+    ];
+    let count = kwargs.iter().filter(|(_, value)| value.is_some()).count();
+    let mut body = s.open_dict(count);
+    for (key, value) in kwargs {
         if let Some(value) = value {
             s.save(Anchor::of(key.as_any()));
             s.save_made(value);
-            s.end_item(&mut kwargs);
+            s.end_item(&mut body);
         }
     }
-    s.close_dict(kwargs);
+    s.close_dict(body);
     s.save_made(id);
     s.none();
     s.close_tuple(6);
     s.reduce();
     s.remember(own);
-    write_state(s, py, own, items);
+    if is_stand_in {
+        let name = intern!(py, "__bases__").clone().into_any();
+        let args = vec![class.clone().into_any(), name, real_bases];
+        write_call(s, Callee::Object(setattr), args);
+        s.opcode(byte::POP);
+    }
+    match making.setattr {
+        Some(setattr) => write_attributes(s, py, class, &setattr, items)?,
+        None => write_state(s, py, own, items),
+    }
     script.finish()
+}
+
+/// The slots that instances of a class have, if it has any of its own. Empty ones are not told: there is nothing to make.
+fn slots<'py>(
+    class: &Bound<'py, PyType>,
+    dict: &Bound<'py, PyDict>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = class.py();
+    let Some(slots) = dict.get_item(intern!(py, "__slots__"))? else {
+        return Ok(None);
+    };
+    if slots.is_instance_of::<PyString>() {
+        return Ok(Some(slots));
+    }
+    match slots.len() {
+        Ok(0) => Ok(None),
+        Ok(_) => Ok(Some(slots)),
+        Err(_) => {
+            // An iterator, which making the class has used up.
+            let mut names = Vec::new();
+            for (name, value) in dict.iter() {
+                if compat::is_member(&value) {
+                    names.push(name);
+                }
+            }
+            Ok(Some(PyTuple::new(py, names)?.into_any()))
+        }
+    }
+}
+
+/// Writes the calls that fill a class whose metaclass does not let it be changed.
+fn write_attributes<'py>(
+    s: &mut Script<'_, 'py>,
+    py: Python<'py>,
+    class: &Bound<'py, PyType>,
+    setattr: &Bound<'py, PyAny>,
+    items: Items<'py>,
+) -> PyResult<()> {
+    let own = Anchor::of(class.as_any());
+    for (key, value) in items {
+        if key.is(intern!(py, "_abc_impl")) {
+            continue;
+        }
+        s.save_made(setattr.clone());
+        s.open_tuple(3);
+        s.save(own);
+        let key = s.hold(key);
+        s.copy(key);
+        s.save_made(value);
+        s.close_tuple(3);
+        s.reduce();
+        s.opcode(byte::POP);
+    }
+    Ok(())
 }
 
 /// Writes the call that fills a class.
@@ -164,6 +264,7 @@ pub(crate) fn own_items<'py>(
 pub(crate) fn state<'py>(
     class: &Bound<'py, PyType>,
     dict: &Bound<'py, PyDict>,
+    cloud: Cloud,
 ) -> PyResult<Items<'py>> {
     let py = class.py();
     let mut items = own_items(class, dict)?;
@@ -171,7 +272,7 @@ pub(crate) fn state<'py>(
     if cfg!(Py_3_14) {
         remove.push("__annotate_func__".into());
     }
-    let registered = abc_registry(class)?;
+    let registered = abc_registry(class, cloud)?;
     if registered.is_some() {
         remove.extend(
             [
@@ -183,19 +284,13 @@ pub(crate) fn state<'py>(
             .map(String::from),
         );
     }
-    if dict.contains(intern!(py, "__slots__"))? {
-        let slots = class.getattr(intern!(py, "__slots__"))?;
-        if let Ok(slot) = slots.cast::<PyString>() {
-            remove.push(slot.to_string_lossy().into_owned());
-        } else {
-            for slot in slots.try_iter()? {
-                remove.push(slot?.str()?.to_string_lossy().into_owned());
-            }
-        }
-    }
-    items.retain(|(key, _)| {
-        key.cast::<PyString>()
-            .is_ok_and(|key| !remove.iter().any(|name| key == name.as_str()))
+    // What the slots make, under whatever names: they make it again.
+    let has_slots = dict.contains(intern!(py, "__slots__"))?;
+    items.retain(|(key, value)| {
+        !(has_slots && compat::is_member(value))
+            && key
+                .cast::<PyString>()
+                .is_ok_and(|key| !remove.iter().any(|name| key == name.as_str()))
     });
     if let Some(registered) = registered {
         let name = intern!(py, "_abc_impl").clone().into_any();
@@ -205,7 +300,10 @@ pub(crate) fn state<'py>(
 }
 
 /// The classes registered with an abstract base class; None for any other class.
-fn abc_registry<'py>(class: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyList>>> {
+fn abc_registry<'py>(
+    class: &Bound<'py, PyType>,
+    cloud: Cloud,
+) -> PyResult<Option<Bound<'py, PyList>>> {
     let py = class.py();
     let Some(abc) = super::by_value::loaded(intern!(py, "abc").as_any())? else {
         return Ok(None);
@@ -214,13 +312,23 @@ fn abc_registry<'py>(class: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, P
     if !class.get_type().is_subclass(&meta)? {
         return Ok(None);
     }
-    let registered = PyList::empty(py);
+    let mut registered = Vec::new();
     let dump = abc.call_method1(intern!(py, "_get_dump"), (class,))?;
     for reference in dump.get_item(0)?.try_iter()? {
         let found = reference?.call0()?;
         if !found.is_none() {
-            registered.append(found)?;
+            registered.push(found);
         }
     }
-    Ok(Some(registered))
+    if cloud.is_deterministic {
+        // They are in a set, ordered by addresses.
+        registered.sort_by_cached_key(|class| {
+            ["__module__", "__qualname__"].map(|name| {
+                class
+                    .getattr(name)
+                    .map_or_else(|_| String::new(), |name| name.to_string())
+            })
+        });
+    }
+    PyList::new(py, registered).map(Some)
 }

@@ -4,7 +4,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyBytes, PyCode, PyComplex, PyFloat, PyFrozenSet, PyInt, PyString, PyTuple,
+    PyBool, PyBytes, PyCode, PyComplex, PyDict, PyFloat, PyFrozenSet, PyInt, PyString, PyTuple,
 };
 
 use crate::ffi::compat;
@@ -207,6 +207,111 @@ fn names_of(code: &Bound<'_, PyAny>, globals: &mut Names) -> PyResult<()> {
     Ok(())
 }
 
+/// Names that a metaclass's functions use without looking for anything in the body of a class.
+const HARMLESS: &[&str] = &[
+    "__init__",
+    "__module__",
+    "__name__",
+    "__new__",
+    "__prepare__",
+    "__qualname__",
+    "add",
+    "append",
+    "dict",
+    "get",
+    "isinstance",
+    "items",
+    "keys",
+    "list",
+    "object",
+    "print",
+    "set",
+    "setdefault",
+    "super",
+    "tuple",
+    "type",
+    "update",
+    "values",
+];
+
+/// Whether code only passes on what it is given, writes things down, and calls nothing that could look for more.
+pub(crate) fn is_harmless(code: &Bound<'_, PyAny>, globals: &Bound<'_, PyDict>) -> PyResult<bool> {
+    let py = code.py();
+    let names = code
+        .getattr(intern!(py, "co_names"))?
+        .cast_into::<PyTuple>()?;
+    let mut harmless = true;
+    instructions(code, |name, argument| {
+        let index = match name {
+            "BINARY_SUBSCR" | "DELETE_SUBSCR" | "RAISE_VARARGS" | "BINARY_SLICE" => {
+                harmless = false;
+                return;
+            }
+            // Subscripts are one of its operators since 3.14.
+            "BINARY_OP" if cfg!(Py_3_14) && argument == 26 => {
+                harmless = false;
+                return;
+            }
+            "LOAD_GLOBAL" if cfg!(Py_3_11) => argument >> 1,
+            "LOAD_ATTR" if cfg!(Py_3_12) => argument >> 1,
+            "LOAD_SUPER_ATTR" => argument >> 2,
+            "LOAD_GLOBAL" | "LOAD_ATTR" | "LOAD_METHOD" | "LOAD_NAME" => argument,
+            _ => return,
+        };
+        let Some(found) = names
+            .get_item(index)
+            .ok()
+            .and_then(|name| name.cast_into::<PyString>().ok())
+        else {
+            return;
+        };
+        let is_known = HARMLESS.iter().any(|known| found == *known);
+        // A global that cannot be called is written to, or passed on.
+        let is_data = name == "LOAD_GLOBAL"
+            && globals
+                .get_item(&found)
+                .is_ok_and(|value| value.is_some_and(|value| !value.is_callable()));
+        harmless &= is_known || is_data;
+    })?;
+    let consts = code
+        .getattr(intern!(py, "co_consts"))?
+        .cast_into::<PyTuple>()?;
+    Ok(harmless && !consts.iter().any(|inner| function_view::is_code(&inner)))
+}
+
+/// Whether code has a `raise` in it.
+pub(crate) fn raises(code: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let mut raises = false;
+    instructions(code, |name, _| raises |= name == "RAISE_VARARGS")?;
+    Ok(raises)
+}
+
+/// Calls `each` with the name and the argument of every instruction.
+fn instructions(code: &Bound<'_, PyAny>, mut each: impl FnMut(&str, usize)) -> PyResult<()> {
+    static NAMES: PyOnceLock<Vec<String>> = PyOnceLock::new();
+    let py = code.py();
+    let names = NAMES.get_or_try_init(py, || {
+        py.import("opcode")?
+            .getattr("opname")?
+            .extract::<Vec<String>>()
+    })?;
+    let bytes = code
+        .getattr(intern!(py, "co_code"))?
+        .cast_into::<PyBytes>()?;
+    let mut extended = 0usize;
+    for pair in bytes.as_bytes().chunks_exact(2) {
+        let name = names.get(usize::from(pair[0])).map_or("", String::as_str);
+        let argument = extended | usize::from(pair[1]);
+        if name == "EXTENDED_ARG" {
+            extended = argument << 8;
+        } else {
+            extended = 0;
+            each(name, argument);
+        }
+    }
+    Ok(())
+}
+
 /// Finds frozensets whose order depends on what hashes are seeded with, or on addresses.
 fn collect_sets(
     constant: &Bound<'_, PyAny>,
@@ -233,7 +338,7 @@ fn collect_sets(
     Ok(())
 }
 
-fn has_fixed_hash(item: &Bound<'_, PyAny>) -> bool {
+pub(crate) fn has_fixed_hash(item: &Bound<'_, PyAny>) -> bool {
     item.is_exact_instance_of::<PyInt>()
         || item.is_exact_instance_of::<PyBool>()
         || item.is_exact_instance_of::<PyFloat>()
@@ -244,7 +349,7 @@ fn has_fixed_hash(item: &Bound<'_, PyAny>) -> bool {
 }
 
 /// What constants in a set are sorted by.
-fn sort_key(item: &Bound<'_, PyAny>) -> PyResult<String> {
+pub(crate) fn sort_key(item: &Bound<'_, PyAny>) -> PyResult<String> {
     let class = compat::type_name(&item.get_type());
     let mut keys = Vec::new();
     if let Ok(items) = item.cast_exact::<PyTuple>() {

@@ -3,11 +3,14 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
+use quickpickle_format::opcode::byte;
 
 use crate::ffi::function_view::class_dict;
 use crate::ffi::object::Anchor;
 use crate::pickler::{Engine, Script};
+use crate::python_types::library;
 
+use super::misc::{Callee, write_call};
 use super::wire::Helper;
 use super::{Cloud, by_value, class, tracked_id};
 
@@ -56,7 +59,38 @@ pub(super) fn save<'py>(
             pair.get_item(1)?.getattr(intern!(py, "value"))?,
         )?;
     }
-    let mut items = class::state(class, &dict)?;
+    // What members have of their own besides name and value.
+    let mut extras = Vec::new();
+    for pair in by_name.call_method0(intern!(py, "items"))?.try_iter()? {
+        let (name, member) = (
+            pair.as_ref()
+                .map_err(|error| error.clone_ref(py))?
+                .get_item(0)?,
+            pair?.get_item(1)?,
+        );
+        let is_alias = !member.getattr(intern!(py, "_name_"))?.eq(&name)?;
+        let Ok(attributes) = member
+            .getattr(intern!(py, "__dict__"))?
+            .cast_into::<PyDict>()
+        else {
+            continue;
+        };
+        let extra = PyDict::new(py);
+        for (key, value) in attributes.iter() {
+            let is_own = key.cast::<PyString>().is_ok_and(|key| {
+                let key = key.to_string_lossy();
+                !(key.starts_with('_') && key.ends_with('_'))
+            });
+            if is_own {
+                extra.set_item(key, value)?;
+            }
+        }
+        if !is_alias && !extra.is_empty() {
+            extras.push((name, extra));
+        }
+    }
+    let getattr = library(py)?.getattr.bind(py).clone();
+    let mut items = class::state(class, &dict, cloud)?;
     items.retain(|(key, _)| {
         let is_new = key
             .cast::<PyString>()
@@ -80,5 +114,12 @@ pub(super) fn save<'py>(
     s.reduce();
     s.remember(own);
     class::write_state(s, py, own, items);
+    for (name, extra) in extras {
+        let args = vec![class.clone().into_any(), name];
+        write_call(s, Callee::Object(getattr.clone()), args);
+        s.save_made(extra.into_any());
+        s.opcode(byte::BUILD);
+        s.opcode(byte::POP);
+    }
     script.finish()
 }

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFunction, PyList, PyModule, PyString, PyTuple};
 use quickpickle_format::opcode::byte;
 
+use crate::ffi::compat;
 use crate::ffi::function_view::{self, Annotations};
 use crate::ffi::object::{Anchor, quiet};
 use crate::ffi::types::{Kind, classify};
@@ -74,6 +75,13 @@ pub(crate) fn save(
         Some(dict) => dict.pin(py).cast::<PyDict>()?.iter().collect(),
         None => Vec::new(),
     };
+    // Set like any other attribute by whoever fills the function.
+    let type_params = if cfg!(Py_3_12) {
+        compat::optional_attribute(function.as_any(), intern!(py, "__type_params__"))?
+            .filter(|params| params.len().is_ok_and(|len| len > 0))
+    } else {
+        None
+    };
 
     // From here on nothing runs but the script.
     let view = function_view::view(function);
@@ -124,7 +132,7 @@ pub(crate) fn save(
         s.end_item(&mut state);
     }
     s.close_dict(state);
-    let mut state = s.open_dict(10);
+    let mut state = s.open_dict(10 + usize::from(type_params.is_some()));
     let key = |s: &mut Script<'_, '_>, key: &Bound<'_, PyString>| {
         s.save(Anchor::of(key.as_any()));
     };
@@ -179,6 +187,11 @@ pub(crate) fn save(
     }
     s.close_dict(inner);
     s.end_item(&mut state);
+    if let Some(type_params) = type_params {
+        key(s, intern!(py, "__type_params__"));
+        s.save_made(type_params);
+        s.end_item(&mut state);
+    }
     s.close_dict(state);
     s.close_tuple(2);
     s.opcode(byte::TUPLE2);

@@ -13,7 +13,9 @@ use crate::python_types::library;
 
 use super::special::{self, Special};
 use super::wire::Helper;
-use super::{Cloud, code, context, dataclass, file, functools, method, typing, weak};
+use super::{
+    Cloud, code, context, dataclass, exception, file, functools, method, sets, typing, weak,
+};
 
 /// The name that `types` has for a builtin class.
 pub(crate) fn types_name<'py>(class: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -91,6 +93,12 @@ pub(crate) fn save<'py>(
         script.opcode(byte::FROZENSET);
         script.remember(Anchor::of(obj));
         script.finish()?;
+        return Ok(true);
+    }
+    if cloud.is_deterministic && engine.protocol() >= 4 && sets::save(engine, obj, cloud)? {
+        return Ok(true);
+    }
+    if cloud.keeps_exceptions && exception::save(engine, obj, cloud)? {
         return Ok(true);
     }
     let Some(special) = special::special(&obj.get_type())? else {

@@ -12,14 +12,17 @@ pub(crate) mod code;
 pub(crate) mod context;
 pub(crate) mod dataclass;
 pub(crate) mod enums;
+pub(crate) mod exception;
 pub(crate) mod file;
 pub(crate) mod function;
 pub(crate) mod functools;
 pub(crate) mod globals;
+pub(crate) mod making;
 pub(crate) mod method;
 pub(crate) mod misc;
 pub(crate) mod reconstruct;
 pub(crate) mod save;
+pub(crate) mod sets;
 pub(crate) mod special;
 pub(crate) mod tracker;
 pub(crate) mod typing;
@@ -28,6 +31,7 @@ pub(crate) mod wire;
 pub(crate) mod wire_names;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
 use wire::Wire;
 
 /// How to write what travels by value.
@@ -39,13 +43,35 @@ pub(crate) struct Cloud {
     pub(crate) keeps_filenames: bool,
     /// Whether equal functions and classes give equal bytes in any process.
     pub(crate) is_deterministic: bool,
+    /// Whether exceptions are made anew without calling their class.
+    pub(crate) keeps_exceptions: bool,
+    /// Whether classes go without ids: while one's id is being found out.
+    is_anonymous: bool,
 }
 
-/// The id under which a class or type variable travels. Ids are drawn at random, so there is none where bytes are to be
-/// the same in any process: each load then makes a class of its own.
+/// The id under which a class or type variable travels. Ids are drawn at random; where bytes are to be the same in any
+/// process, they are made from what the class would be written as without one.
 fn tracked_id<'py>(class: &Bound<'py, PyAny>, cloud: Cloud) -> PyResult<Bound<'py, PyAny>> {
-    if cloud.is_deterministic {
-        return Ok(class.py().None().into_bound(class.py()));
+    let py = class.py();
+    if cloud.is_anonymous {
+        return Ok(py.None().into_bound(py));
     }
-    Ok(tracker::id_of(class)?.into_any())
+    if !cloud.is_deterministic {
+        return Ok(tracker::id_of(class)?.into_any());
+    }
+    let anonymous = Cloud {
+        is_anonymous: true,
+        ..cloud
+    };
+    let content = api::dump_alone(class, anonymous)?;
+    let kwargs = PyDict::new(py);
+    kwargs.set_item("digest_size", 16)?;
+    let digest = py
+        .import("hashlib")?
+        .getattr("blake2b")?
+        .call((content,), Some(&kwargs))?
+        .call_method0("hexdigest")?;
+    let id = digest.cast_into::<PyString>()?;
+    tracker::track(class, &id, true)?;
+    Ok(id.into_any())
 }

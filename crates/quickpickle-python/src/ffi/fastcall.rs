@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 /// The functions that parse arguments.
-static THOROUGH: PyOnceLock<[Py<PyAny>; 2]> = PyOnceLock::new();
+static THOROUGH: PyOnceLock<[Py<PyAny>; 3]> = PyOnceLock::new();
 
 struct Definition(ffi::PyMethodDef);
 
@@ -33,6 +33,14 @@ static LOADS: Definition = definition(
     trampoline::<Loads>,
     c"loads(data, /, *, fix_imports=True, encoding='ASCII', errors='strict', buffers=())\n--\n\n\
       Read and return an object from the pickle data in a bytes-like object; as pickle.loads.",
+);
+
+static CLOUD_DUMPS: Definition = definition(
+    c"cloud_dumps",
+    trampoline::<CloudDumps>,
+    c"cloud_dumps(obj, protocol=None, buffer_callback=None, *, namespace='cloudpickle.cloudpickle', keep_filenames=False, \
+      deterministic=False, exact_exceptions=False)\n--\n\n\
+      Return the pickled representation of obj as bytes, with what cannot be imported by value; as cloudpickle.dumps.",
 );
 
 const fn definition(
@@ -56,6 +64,12 @@ impl MethodDef<trampoline::Func> for Dumps {
     const METH: trampoline::Func = dumps;
 }
 
+struct CloudDumps;
+
+impl MethodDef<trampoline::Func> for CloudDumps {
+    const METH: trampoline::Func = cloud_dumps;
+}
+
 struct Loads;
 
 impl MethodDef<trampoline::Func> for Loads {
@@ -76,6 +90,22 @@ unsafe fn dumps(
     }
     // SAFETY: the arguments as they came.
     unsafe { thorough(py, 0, args, count, names) }
+}
+
+unsafe fn cloud_dumps(
+    py: Python<'_>,
+    _module: *mut ffi::PyObject,
+    args: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> PyResult<*mut ffi::PyObject> {
+    if count == 1 && names.is_null() {
+        // SAFETY: one argument, alive for the call.
+        let object = unsafe { Borrowed::from_ptr(py, *args) };
+        return crate::cloud::api::dumps_plain(&object).map(Bound::into_ptr);
+    }
+    // SAFETY: the arguments as they came.
+    unsafe { thorough(py, 2, args, count, names) }
 }
 
 unsafe fn loads(
@@ -115,16 +145,16 @@ unsafe fn thorough(
     }
 }
 
-/// Adds `dumps` and `loads` to the module. `dumps` and `loads` given are the functions that parse arguments.
-pub(crate) fn add(
-    module: &Bound<'_, PyModule>,
-    dumps: Bound<'_, PyAny>,
-    loads: Bound<'_, PyAny>,
-) -> PyResult<()> {
+/// Adds `dumps`, `loads` and `cloud_dumps` to the module, given the functions of those names that parse arguments.
+pub(crate) fn add(module: &Bound<'_, PyModule>, functions: [Bound<'_, PyAny>; 3]) -> PyResult<()> {
     let py = module.py();
     let name = module.name()?;
-    let _ = THOROUGH.set(py, [dumps.unbind(), loads.unbind()]);
-    for (attribute, definition) in [("dumps", &DUMPS), ("loads", &LOADS)] {
+    let _ = THOROUGH.set(py, functions.map(Bound::unbind));
+    for (attribute, definition) in [
+        ("dumps", &DUMPS),
+        ("loads", &LOADS),
+        ("cloud_dumps", &CLOUD_DUMPS),
+    ] {
         // SAFETY: the definition lives for ever; the interpreter only reads it, though it asks for a mutable pointer.
         let function = unsafe {
             let definition = (&raw const definition.0).cast_mut();

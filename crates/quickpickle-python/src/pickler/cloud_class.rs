@@ -23,6 +23,7 @@ use super::class::Pickler;
 /// namespace: the module whose helpers payloads name.
 /// keep_filenames: keep the names of files in code objects.
 /// deterministic: give equal bytes for equal functions and classes in any process.
+/// exact_exceptions: make exceptions anew from their state, without calling their class.
 #[pyclass(
     extends = Pickler,
     subclass,
@@ -40,7 +41,7 @@ impl CloudPickler {
     #[new]
     #[pyo3(
         signature = (*_args, **_kwargs),
-        text_signature = "(file, protocol=None, buffer_callback=None, *, namespace='cloudpickle.cloudpickle', keep_filenames=False, deterministic=False)"
+        text_signature = "(file, protocol=None, buffer_callback=None, *, namespace='cloudpickle.cloudpickle', keep_filenames=False, deterministic=False, exact_exceptions=False)"
     )]
     fn new(
         _args: &Bound<'_, PyTuple>,
@@ -51,7 +52,7 @@ impl CloudPickler {
         })
     }
 
-    #[pyo3(signature = (file, protocol=None, buffer_callback=None, *, namespace=crate::cloud::wire::DEFAULT_NAMESPACE, keep_filenames=false, deterministic=false))]
+    #[pyo3(signature = (file, protocol=None, buffer_callback=None, *, namespace=crate::cloud::wire::DEFAULT_NAMESPACE, keep_filenames=false, deterministic=false, exact_exceptions=false))]
     fn __init__(
         slf: &Bound<'_, Self>,
         file: &Bound<'_, PyAny>,
@@ -60,8 +61,15 @@ impl CloudPickler {
         namespace: &str,
         keep_filenames: bool,
         deterministic: bool,
+        exact_exceptions: bool,
     ) -> PyResult<()> {
-        let cloud = api::cloud(slf.py(), namespace, keep_filenames, deterministic)?;
+        let cloud = api::cloud(
+            slf.py(),
+            namespace,
+            keep_filenames,
+            deterministic,
+            exact_exceptions,
+        )?;
         let protocol = api::protocol(protocol)?;
         let base = slf.cast::<Pickler>()?;
         Pickler::set_up(base, file, protocol, true, buffer_callback)?;

@@ -515,6 +515,11 @@ fn copied<'py>(text: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
 }
 
 impl Engine {
+    /// The protocol that is written.
+    pub(crate) fn protocol(&self) -> u8 {
+        self.out.protocol()
+    }
+
     /// Whether the globals of a function are known already.
     pub(crate) fn knows_globals(&self, globals: &Bound<'_, PyAny>) -> bool {
         !self.fast && self.globals.iter().rev().any(|(of, _)| of.is(globals))
@@ -524,6 +529,11 @@ impl Engine {
     pub(crate) fn sorted_items(&self, set: &Bound<'_, PyAny>) -> Option<&Py<PyTuple>> {
         let found = self.sorted.iter().rev().find(|(known, _)| known.is(set));
         found.map(|(_, sorted)| sorted)
+    }
+
+    /// Whether sets are written in the order of what their items are written as.
+    pub(super) fn sorts_sets(&self) -> bool {
+        self.cloud.is_some_and(|cloud| cloud.is_deterministic)
     }
 
     /// Whether a frozenset is to be written in an order of its own.

@@ -822,6 +822,9 @@ impl Engine {
         let Some(fresh) = self.fresh(obj) else {
             return Progress::Done;
         };
+        if self.sorts_sets() {
+            return Progress::Ask(Ask::Reduce(obj.anchor()));
+        }
         self.out.opcode(byte::EMPTY_SET);
         self.remember(obj, fresh);
         let size = set.len();
@@ -884,7 +887,7 @@ impl Engine {
             return Progress::Done;
         };
         let sole = fresh.is_sole();
-        if !self.sorted.is_empty() && self.is_sorted_set(obj) {
+        if self.sorts_sets() || !self.sorted.is_empty() && self.is_sorted_set(obj) {
             return Progress::Ask(Ask::Reduce(obj.anchor()));
         }
         self.open += usize::from(!sole);
