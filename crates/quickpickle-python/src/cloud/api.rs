@@ -189,6 +189,7 @@ pub(crate) fn cloud_dumps<'py>(
 }
 
 /// Write a pickled representation of obj to the open file, with what cannot be imported by value; as cloudpickle.dump.
+#[expect(clippy::too_many_arguments, reason = "each is one of Python's")]
 #[pyfunction]
 #[pyo3(
     signature = (obj, file, protocol=None, buffer_callback=None, *, namespace=DEFAULT_NAMESPACE, keep_filenames=false, deterministic=false, exact_exceptions=false),

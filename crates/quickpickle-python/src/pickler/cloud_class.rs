@@ -52,6 +52,7 @@ impl CloudPickler {
         })
     }
 
+    #[expect(clippy::too_many_arguments, reason = "each is one of Python's")]
     #[pyo3(signature = (file, protocol=None, buffer_callback=None, *, namespace=crate::cloud::wire::DEFAULT_NAMESPACE, keep_filenames=false, deterministic=false, exact_exceptions=false))]
     fn __init__(
         slf: &Bound<'_, Self>,
