@@ -5,7 +5,7 @@ export PYTHON ?= python3
 export VENV ?= .venv
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench wheels spark-jar demo-recovery clean
+.PHONY: help build demo test lint bench wheels spark-jar demo-recovery test-sid memcheck clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -18,6 +18,9 @@ test: ## lints and all tests, on every Python interpreter found
 
 build: ## a release build, installed in .venv with all development tools
 	@scripts/build.sh
+
+test-sid: ## the Python tests on CPython 3.14, from Debian's unstable suite; needs root
+	@scripts/test_sid.sh
 
 lint: ## formatting, lints and types
 	@scripts/lint.sh
@@ -33,6 +36,9 @@ spark-jar: ## the jar and library a Spark master loads, in python/quickpickle/re
 
 demo-recovery: ## a real Spark master is killed and comes back; recovery engines compared
 	@scripts/demo_recovery.sh
+
+memcheck: ## the differential tests in builds that look for misuse of memory; parts in ARGS: checked debug valgrind
+	@scripts/memcheck.sh $(ARGS)
 
 clean: ## remove everything made here
 	rm -rf .venv .venvs dist target python/quickpickle/recovery_spark

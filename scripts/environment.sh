@@ -11,6 +11,8 @@
 PYTHON=${PYTHON:-python3}
 VENV=${VENV:-.venv}
 target=${CARGO_TARGET_DIR:-target}
+# Wheels of another cargo profile than release are for looking for faults, and kept apart.
+profile=${PROFILE:-release}
 
 unset PYTHONPATH PYTHONHOME VIRTUAL_ENV
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
@@ -54,11 +56,12 @@ ensure_maturin() {
 # build_wheel NAME PATH: build the wheel unless it is there; sets $wheel to its path.
 build_wheel() {
     local name=$1 path=$2 house=$target/wheelhouse/$1 hash
+    [ "$profile" = release ] || house+=-$profile
     hash=$(source_hash)
     if [ "$(cat "$house/sources" 2>/dev/null)" != "$hash" ]; then
-        note "building a release wheel for $path"
+        note "building a $profile wheel for $path"
         rm -rf "$house"
-        CARGO_TARGET_DIR=$target/interpreters/$name "$VENV/bin/maturin" build --release --locked --quiet \
+        CARGO_TARGET_DIR=$target/interpreters/$name "$VENV/bin/maturin" build --profile "$profile" --locked --quiet \
             --interpreter "$path" --compatibility linux --out "$house"
         echo "$hash" >"$house/sources"
     fi

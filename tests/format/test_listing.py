@@ -15,6 +15,7 @@ import pickletools
 import random
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -165,6 +166,10 @@ def test_damaged_pickles(dis_program: pathlib.Path, tmp_path: pathlib.Path) -> N
         expected = [line.encode("ascii", "backslashreplace").decode() for line in expected]
         faults += error is not None
         if any(ESCAPED_NAME.search(line) for line in lines):
+            continue
+        if fault is not None and "filled twice" in fault and sys.version_info >= (3, 14):
+            # `pickletools` has stopped minding that.
+            assert lines == expected[: len(lines)], data
             continue
         if error is not None and GOES_ON.search(str(error)):
             assert lines[: len(expected)] == expected, data

@@ -225,3 +225,38 @@ def test_free_threaded_builds_are_refused_clearly() -> None:
     done = child.run("print('imported')")
     if done.returncode:
         assert "free-threaded" in done.stderr
+
+
+@pytest.mark.parametrize("doing", ["dumping", "loading", "reading"])
+def test_daemon_threads_end_with_the_process(doing: str) -> None:
+    """A thread that is in user code below us when the interpreter shuts down neither crashes nor keeps the process.
+
+    Up to 3.13 the interpreter ends such threads by unwinding their stacks, which once ran our clean-up without the GIL.
+    """
+    body = """
+        import time
+        class Slow:
+            def __reduce__(self):
+                time.sleep(0.001)
+                return rebuild, ()
+        def rebuild():
+            time.sleep(0.001)
+        class File:
+            def read(self, n):
+                time.sleep(0.001)
+                return b"N" * n
+            def readline(self):
+                return b""
+        main = sys.modules["__main__"]
+        main.Slow, main.rebuild = Slow, rebuild
+        blob = pickle.dumps([Slow() for _ in range(50)])
+        def work():
+            while True:
+                if DOING == "dumping": P.dumps([Slow() for _ in range(50)])
+                elif DOING == "loading": P.loads(blob)
+                else: P.load(File())
+        for _ in range(4): threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.1)
+        """
+    for _ in range(5):
+        check(f"DOING = {doing!r}\n" + textwrap.dedent(body))

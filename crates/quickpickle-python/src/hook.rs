@@ -6,6 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
 use crate::ffi::compat;
+#[cfg(Py_3_13)]
+use crate::ffi::own_hook;
 
 /// A hook: something callable, or the function of a method of the pickler itself, kept apart so as not to form a cycle.
 pub(crate) enum Hook {
@@ -39,12 +41,20 @@ impl Hook {
     }
 
     /// The same hook once more.
-    #[cfg(not(Py_3_13))]
     pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
         match self {
             Hook::Callable(hook) => Hook::Callable(hook.clone_ref(py)),
             Hook::Method(function) => Hook::Method(function.clone_ref(py)),
         }
+    }
+}
+
+/// Persistent hooks can be set on instances up to 3.12, and again since 3.13.1.
+#[cfg(Py_3_13)]
+pub(crate) fn prepare(py: Python<'_>) {
+    if py.version_info() >= (3, 13, 1) {
+        own_hook::install::<crate::pickler::Pickler>(py);
+        own_hook::install::<crate::unpickler::Unpickler>(py);
     }
 }
 

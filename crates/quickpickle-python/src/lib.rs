@@ -13,6 +13,7 @@ mod options;
 mod pickler;
 mod python_types;
 mod recovery;
+mod slot;
 mod unpickler;
 
 use pyo3::prelude::*;
@@ -46,6 +47,8 @@ mod _native {
         crate::ffi::build::prepare(module.py())?;
         crate::ffi::instance::check_layout(module.py())?;
         crate::ffi::dict_table::check_layout(module.py())?;
+        #[cfg(Py_3_13)]
+        crate::hook::prepare(module.py());
         let dumps = wrap_pyfunction!(crate::api::dumps, module)?.into_any();
         let loads = wrap_pyfunction!(crate::api::loads, module)?.into_any();
         crate::cloud::reconstruct::add(module)?;

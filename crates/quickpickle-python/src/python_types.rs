@@ -3,7 +3,7 @@
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::ffi::compat;
 
@@ -100,6 +100,25 @@ pub(crate) fn pickling_error_of<'py>(
         ))
     };
     build().unwrap_or_else(|error| error)
+}
+
+/// Adds a note (PEP 678) to an exception.
+pub(crate) fn add_note(py: Python<'_>, error: &PyErr, note: String) {
+    let value = error.value(py);
+    let added = if cfg!(Py_3_11) {
+        value
+            .call_method1(intern!(py, "add_note"), (note,))
+            .map(drop)
+    } else {
+        let name = intern!(py, "__notes__");
+        match value.getattr_opt(name) {
+            Ok(Some(notes)) => notes.call_method1(intern!(py, "append"), (note,)).map(drop),
+            Ok(None) => PyList::new(py, [note]).and_then(|notes| value.setattr(name, notes)),
+            Err(error) => Err(error),
+        }
+    };
+    // An exception that takes no notes is still the exception.
+    drop(added);
 }
 
 fn raised(py: Python<'_>, class: impl Fn(&Library) -> &Py<PyAny>, message: String) -> PyErr {

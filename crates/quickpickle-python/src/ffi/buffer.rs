@@ -1,58 +1,7 @@
 //! The buffer protocol and PickleBuffer.
 
-use std::marker::PhantomData;
-
 use pyo3::ffi;
 use pyo3::prelude::*;
-
-unsafe extern "C" {
-    fn PyPickleBuffer_GetBuffer(obj: *mut ffi::PyObject) -> *const ffi::Py_buffer;
-}
-
-/// What a PickleBuffer looks at.
-pub(crate) struct View<'a> {
-    buffer: *const ffi::Py_buffer,
-    holder: PhantomData<&'a ()>,
-}
-
-/// The view of a PickleBuffer; an error where it has been released.
-pub(crate) fn view<'a>(buffer: &'a Bound<'_, PyAny>) -> PyResult<View<'a>> {
-    // SAFETY: the callee checks that it is a PickleBuffer, and that it has not been released.
-    let view = unsafe { PyPickleBuffer_GetBuffer(buffer.as_ptr()) };
-    if view.is_null() {
-        return Err(PyErr::fetch(buffer.py()));
-    }
-    Ok(View {
-        buffer: view,
-        holder: PhantomData,
-    })
-}
-
-impl View<'_> {
-    /// Whether its memory is in one piece, in C or Fortran order.
-    pub(crate) fn is_contiguous(&self) -> bool {
-        // SAFETY: the view is held by the PickleBuffer.
-        unsafe { ffi::PyBuffer_IsContiguous(self.buffer, b'A' as std::ffi::c_char) != 0 }
-    }
-
-    /// Whether its memory may not be written.
-    pub(crate) fn is_readonly(&self) -> bool {
-        // SAFETY: as above.
-        unsafe { (*self.buffer).readonly != 0 }
-    }
-
-    /// Its memory as bytes, to be copied at once: nothing else may run while it is used.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: a contiguous view is `len` bytes at `buf`; while the view is held they stay where they are.
-        unsafe {
-            let view = &*self.buffer;
-            if view.len == 0 || !self.is_contiguous() {
-                return &[];
-            }
-            std::slice::from_raw_parts(view.buf.cast(), view.len as usize)
-        }
-    }
-}
 
 /// Owns a view of any object's memory as bytes.
 pub(crate) struct Exported {
@@ -71,6 +20,25 @@ impl Exported {
             return Err(PyErr::fetch(obj.py()));
         }
         Ok(Exported { view })
+    }
+
+    /// Asks `obj` for its memory, if that is in one piece, in C or Fortran order; None where it is not.
+    pub(crate) fn in_one_piece(obj: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        let mut view = Box::new(ffi::Py_buffer::new());
+        // SAFETY: as above.
+        if unsafe { ffi::PyObject_GetBuffer(obj.as_ptr(), &mut *view, ffi::PyBUF_FULL_RO) } < 0 {
+            return Err(PyErr::fetch(obj.py()));
+        }
+        let exported = Exported { view };
+        // SAFETY: a view that has been filled.
+        let whole =
+            unsafe { ffi::PyBuffer_IsContiguous(&*exported.view, b'A' as std::ffi::c_char) };
+        Ok((whole != 0).then_some(exported))
+    }
+
+    /// Whether its memory may not be written.
+    pub(crate) fn is_readonly(&self) -> bool {
+        self.view.readonly != 0
     }
 
     /// Its memory. An exporter may let others write to it, so what is read is only as good as the user's care; its size

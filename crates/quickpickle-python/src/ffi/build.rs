@@ -7,6 +7,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
 use super::compat;
+pub(crate) use super::outside::call_with as call;
 
 /// Headers of objects as this interpreter makes them, to be copied: less work than asking for each object anew, and right
 /// whatever the headers hold, as long as only length and value differ between objects of a kind.
@@ -293,26 +294,13 @@ pub(crate) fn new_instance<'py>(
         match (*ty).tp_new {
             Some(new) => {
                 let kwargs = kwargs.map_or(std::ptr::null_mut(), |kwargs| kwargs.as_ptr());
-                Bound::from_owned_ptr_or_err(class.py(), new(ty, args.as_ptr(), kwargs))
+                let made = super::outside::new_instance(new, ty, args.as_ptr(), kwargs);
+                Bound::from_owned_ptr_or_err(class.py(), made)
             }
             None => Err(pyo3::exceptions::PyTypeError::new_err(
                 "class cannot be instantiated",
             )),
         }
-    }
-}
-
-/// `callable(*args)`.
-pub(crate) fn call<'py>(
-    callable: &Bound<'py, PyAny>,
-    args: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: both are alive; the callee checks that `args` is a tuple.
-    unsafe {
-        Bound::from_owned_ptr_or_err(
-            callable.py(),
-            ffi::PyObject_CallObject(callable.as_ptr(), args.as_ptr()),
-        )
     }
 }
 

@@ -4,18 +4,14 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyType};
 
+pub(crate) use super::outside::{import, optional_attribute};
+
 unsafe extern "C" {
     pub(super) static mut PyPickleBuffer_Type: ffi::PyTypeObject;
     fn PySys_Audit(
         event: *const std::ffi::c_char,
         format: *const std::ffi::c_char,
         ...
-    ) -> std::ffi::c_int;
-    #[cfg(not(Py_3_13))]
-    fn _PyObject_LookupAttr(
-        obj: *mut ffi::PyObject,
-        name: *mut ffi::PyObject,
-        found: *mut *mut ffi::PyObject,
     ) -> std::ffi::c_int;
     fn _PyType_Lookup(ty: *mut ffi::PyTypeObject, name: *mut ffi::PyObject) -> *mut ffi::PyObject;
     static mut PyMethod_Type: ffi::PyTypeObject;
@@ -97,26 +93,6 @@ pub(crate) fn class_version(class: &Bound<'_, PyType>) -> Option<u32> {
 pub(crate) fn version_now(class: &Bound<'_, PyType>) -> Option<u32> {
     // SAFETY: the class is alive.
     unsafe { type_version(class.as_type_ptr()) }
-}
-
-/// `getattr(obj, name, None)`, without making an exception only to drop it.
-#[inline]
-pub(crate) fn optional_attribute<'py>(
-    obj: &Bound<'py, PyAny>,
-    name: &Bound<'py, PyString>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let mut found = std::ptr::null_mut();
-    // SAFETY: both are alive; the callee fills `found` with a new reference, or null with or without an exception.
-    unsafe {
-        #[cfg(not(Py_3_13))]
-        let status = _PyObject_LookupAttr(obj.as_ptr(), name.as_ptr(), &mut found);
-        #[cfg(Py_3_13)]
-        let status = ffi::PyObject_GetOptionalAttr(obj.as_ptr(), name.as_ptr(), &mut found);
-        if status < 0 {
-            return Err(PyErr::fetch(obj.py()));
-        }
-        Ok(Bound::from_owned_ptr_or_opt(obj.py(), found))
-    }
 }
 
 /// The magnitude's digits of an exact int (30 bits each, least significant first) and whether it is negative.
@@ -248,10 +224,15 @@ pub(crate) fn last_name<'a>(class: &'a Bound<'_, PyType>) -> std::borrow::Cow<'a
     }
 }
 
-/// `__import__(name)`, then the module itself and not its package: what `PyImport_Import` does.
-pub(crate) fn import<'py>(name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    // SAFETY: the name is alive; a new reference or null with an exception comes back.
-    unsafe { Bound::from_owned_ptr_or_err(name.py(), ffi::PyImport_Import(name.as_ptr())) }
+/// The name of an object's class as error messages have it: with its module since 3.14.
+pub(crate) fn class_name_of(object: &Bound<'_, PyAny>) -> String {
+    let class = object.get_type();
+    if cfg!(Py_3_14)
+        && let Ok(name) = class.fully_qualified_name()
+    {
+        return name.to_string_lossy().into_owned();
+    }
+    type_name(&class)
 }
 
 /// A method bound to an object.

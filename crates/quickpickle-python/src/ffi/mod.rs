@@ -28,6 +28,9 @@ pub(crate) mod instance;
 pub(crate) mod long;
 pub(crate) mod memo;
 pub(crate) mod object;
+pub(crate) mod outside;
+#[cfg(Py_3_13)]
+pub(crate) mod own_hook;
 pub(crate) mod slots;
 pub(crate) mod stack;
 pub(crate) mod time;

@@ -1,5 +1,7 @@
 //! The Pickler class: settings, hooks, memo, dump.
 
+#[cfg(Py_3_13)]
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,9 +12,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::ffi::compat;
+#[cfg(Py_3_13)]
+use crate::ffi::own_hook::OwnHook;
 use crate::hook::{self, Hook};
 use crate::options;
 use crate::python_types::pickling_error;
+use crate::slot::{Slot, Taken};
 
 use super::engine::{Engine, Settings};
 
@@ -44,7 +49,7 @@ struct Config {
 pub(crate) struct Pickler {
     config: Mutex<Config>,
     /// None while a dump is running.
-    engine: Mutex<Option<Box<Engine>>>,
+    engine: Slot<Engine>,
     fast: AtomicI32,
     bin: AtomicI32,
 }
@@ -55,6 +60,24 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn in_use() -> PyErr {
     PyRuntimeError::new_err("Pickler object is already used")
+}
+
+/// An instance may be given a hook of its own, whatever its class has.
+#[cfg(Py_3_13)]
+impl OwnHook for Pickler {
+    const ATTRIBUTE: &'static CStr = c"persistent_id";
+
+    fn own_hook(&self, py: Python<'_>) -> Option<Hook> {
+        locked(&self.config)
+            .persistent_id
+            .as_ref()
+            .map(|hook| hook.clone_ref(py))
+    }
+
+    fn set_own_hook(&self, hook: Option<Hook>) {
+        let old = std::mem::replace(&mut locked(&self.config).persistent_id, hook);
+        drop(old);
+    }
 }
 
 #[pymethods]
@@ -81,7 +104,8 @@ impl Pickler {
         let own = slf.as_any();
         let table = compat::optional_attribute(own, intern!(slf.py(), "dispatch_table"))?
             .map(Bound::unbind);
-        locked(&slf.get().config).dispatch_table = table;
+        let old = std::mem::replace(&mut locked(&slf.get().config).dispatch_table, table);
+        drop(old);
         Ok(())
     }
 
@@ -98,9 +122,7 @@ impl Pickler {
 
     /// Forget which objects have been written, so that the next pickle stands by itself.
     fn clear_memo(&self, py: Python<'_>) -> PyResult<()> {
-        let mut engine = self.take_engine()?;
-        engine.forget(py);
-        self.put_engine(engine);
+        self.take_engine()?.forget(py);
         Ok(())
     }
 
@@ -221,9 +243,7 @@ impl Pickler {
         let mut entries = Vec::new();
         if let Ok(other) = value.cast::<PicklerMemo>() {
             let other = other.get().pickler.bind(py).clone();
-            let mut engine = other.get().take_engine()?;
-            entries = engine.memo().entries(py);
-            other.get().put_engine(engine);
+            entries = other.get().take_engine()?.memo().entries(py);
         } else if let Ok(dict) = value.cast::<PyDict>() {
             // Collected first: what is asked of the entries may run code.
             let all: Vec<_> = dict.iter().collect();
@@ -256,16 +276,13 @@ impl Pickler {
         }
         // Numbers may be missing from it: those of states that were no objects.
         engine.memo().start_at(next);
-        self.put_engine(engine);
         Ok(())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if let Ok(engine) = self.engine.try_lock()
-            && let Some(engine) = &*engine
-        {
-            engine.visit(&visit)?;
-        }
+        self.engine
+            .look(|engine| engine.visit(&visit))
+            .transpose()?;
         let Ok(config) = self.config.try_lock() else {
             return Ok(());
         };
@@ -279,11 +296,7 @@ impl Pickler {
     }
 
     fn __clear__(&self) {
-        let engine = self
-            .engine
-            .try_lock()
-            .ok()
-            .and_then(|mut engine| engine.take());
+        let engine = self.engine.empty();
         let config = self
             .config
             .try_lock()
@@ -297,7 +310,7 @@ impl Pickler {
     pub(super) fn blank() -> Self {
         Pickler {
             config: Mutex::default(),
-            engine: Mutex::new(Some(Engine::new())),
+            engine: Slot::new(Engine::new),
             fast: AtomicI32::new(0),
             bin: AtomicI32::new(0),
         }
@@ -317,9 +330,7 @@ impl Pickler {
             .getattr_opt(intern!(py, "write"))?
             .ok_or_else(|| PyTypeError::new_err("file must have a 'write' attribute"))?;
         let buffer_callback = options::buffer_callback(buffer_callback, protocol)?;
-        let mut engine = this.take_engine()?;
-        engine.forget(py);
-        this.put_engine(engine);
+        this.take_engine()?.forget(py);
         this.fast.store(0, Ordering::Relaxed);
         this.bin.store(i32::from(protocol > 0), Ordering::Relaxed);
         let config = Config {
@@ -329,15 +340,15 @@ impl Pickler {
             buffer_callback: buffer_callback.map(Bound::unbind),
             ..Config::default()
         };
-        let old = std::mem::replace(&mut *locked(&this.config), config);
+        // Dropped, like all that follows, with nothing locked: that may run other code.
+        let mut old = std::mem::replace(&mut *locked(&this.config), config);
         if old.write.is_none() {
             // Set by a subclass before it called this.
             let mut config = locked(&this.config);
-            config.persistent_id = old.persistent_id;
-            config.dispatch_table = old.dispatch_table;
-        } else {
-            drop(old);
+            config.persistent_id = old.persistent_id.take();
+            config.dispatch_table = old.dispatch_table.take();
         }
+        drop(old);
         let own = slf.as_any();
         let hook = if cfg!(Py_3_13) {
             None
@@ -345,7 +356,8 @@ impl Pickler {
             compat::optional_attribute(own, intern!(py, "persistent_id"))?
                 .map(|hook| Hook::of(hook, own))
         };
-        locked(&this.config).persistent_id = hook;
+        let old = std::mem::replace(&mut locked(&this.config).persistent_id, hook);
+        drop(old);
         Ok(())
     }
 
@@ -354,45 +366,45 @@ impl Pickler {
         let py = slf.py();
         let this = slf.get();
         let own = slf.as_any();
-        let mut settings = {
+        let (mut settings, persistent_id) = {
             let config = locked(&this.config);
-            let Some(write) = &config.write else {
-                let class = compat::type_name(&own.get_type());
-                let message = format!("Pickler.__init__() was not called by {class}.__init__()");
-                return Err(pickling_error(py, message));
-            };
-            Settings {
+            let settings = Settings {
                 protocol: config.protocol,
                 fix_imports: config.fix_imports,
                 fast: this.fast.load(Ordering::Relaxed) != 0,
-                write: Some(write.clone_ref(py)),
+                write: config.write.as_ref().map(|write| write.clone_ref(py)),
                 buffer_callback: config
                     .buffer_callback
                     .as_ref()
                     .map(|hook| hook.clone_ref(py)),
-                persistent_id: config
-                    .persistent_id
-                    .as_ref()
-                    .map(|hook| hook.bound(own))
-                    .transpose()?
-                    .map(Bound::unbind),
+                persistent_id: None,
                 reducer_override: None,
                 dispatch_table: config
                     .dispatch_table
                     .as_ref()
                     .map(|table| table.clone_ref(py)),
                 cloud: None,
-            }
+            };
+            let persistent_id = config.persistent_id.as_ref();
+            (settings, persistent_id.map(|hook| hook.clone_ref(py)))
         };
+        if settings.write.is_none() {
+            let class = compat::type_name(&own.get_type());
+            let message = format!("Pickler.__init__() was not called by {class}.__init__()");
+            return Err(pickling_error(py, message));
+        }
         // `bin` says whether protocols 0 and 1 write text or binary.
         if settings.protocol <= 1 {
             settings.protocol = u8::from(this.bin.load(Ordering::Relaxed) != 0);
         }
-        if cfg!(Py_3_13) {
-            let base = py.get_type::<Self>();
-            settings.persistent_id =
-                hook::overridden(own, &base, intern!(py, "persistent_id"))?.map(Bound::unbind);
-        }
+        let persistent_id = match persistent_id {
+            Some(hook) => Some(hook.bound(own)?),
+            None if cfg!(Py_3_13) => {
+                hook::overridden(own, &py.get_type::<Self>(), intern!(py, "persistent_id"))?
+            }
+            None => None,
+        };
+        settings.persistent_id = persistent_id.map(Bound::unbind);
         Ok(settings)
     }
 
@@ -411,17 +423,12 @@ impl Pickler {
             engine.flush(py, settings)
         });
         engine.give_back(py);
-        this.put_engine(engine);
         written
     }
 
     /// Takes the engine out, so that nothing that runs meanwhile can use it.
-    fn take_engine(&self) -> PyResult<Box<Engine>> {
-        locked(&self.engine).take().ok_or_else(in_use)
-    }
-
-    fn put_engine(&self, engine: Box<Engine>) {
-        *locked(&self.engine) = Some(engine);
+    fn take_engine(&self) -> PyResult<Taken<'_, Engine>> {
+        self.engine.take().ok_or_else(in_use)
     }
 }
 
@@ -441,9 +448,7 @@ impl PicklerMemo {
     /// Copy the memo to a new dict: id of an object -> (its number, the object).
     fn copy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let pickler = self.pickler.get();
-        let mut engine = pickler.take_engine()?;
-        let entries = engine.memo().entries(py);
-        pickler.put_engine(engine);
+        let entries = pickler.take_engine()?.memo().entries(py);
         let copy = PyDict::new(py);
         for (number, object) in entries {
             copy.set_item(object.as_ptr() as usize, (number, object))?;

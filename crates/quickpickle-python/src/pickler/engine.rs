@@ -17,6 +17,7 @@ use crate::cloud::special::special;
 use crate::ffi::bytes::GrowingBytes;
 use crate::ffi::memo::Memo;
 use crate::ffi::object::{Anchor, Obj, quiet};
+use crate::ffi::outside;
 
 use super::frame::Frame;
 use super::plan::{Items, Plan, Step};
@@ -171,8 +172,9 @@ impl Engine {
             Ask::Finished => Ok(()),
             ask => self.run(py, ask, settings),
         };
-        if written.is_ok() {
-            self.out.end();
+        match &written {
+            Ok(()) => self.out.end(),
+            Err(error) => self.add_notes(&root, error),
         }
         if written.is_err() || self.has_rest {
             self.rest(py);
@@ -393,7 +395,7 @@ impl Engine {
             return Ok(());
         };
         self.exposed();
-        let id = hook.bind(py).call1((&obj,))?;
+        let id = outside::call1(hook.bind(py), &obj)?;
         if id.is_none() {
             self.has_no_persistent_id = true;
             self.begin_with(obj);
@@ -445,7 +447,7 @@ impl Engine {
     pub(super) fn write(&mut self, data: &Bound<'_, PyAny>, settings: &Settings) -> PyResult<()> {
         if let Some(write) = &settings.write {
             self.exposed();
-            write.bind(data.py()).call1((data,))?;
+            outside::call1(write.bind(data.py()), data)?;
         }
         Ok(())
     }
@@ -470,9 +472,9 @@ impl Engine {
 }
 
 fn fetch(py: Python<'_>, items: &mut Items, pairs: bool) -> PyResult<()> {
-    let mut iterator = items.iterator.bind(py).cast::<PyIterator>()?.clone();
-    let mut next = || -> PyResult<Option<Py<PyAny>>> {
-        let Some(item) = iterator.next().transpose()? else {
+    let iterator = items.iterator.bind(py).cast::<PyIterator>()?.clone();
+    let next = || -> PyResult<Option<Py<PyAny>>> {
+        let Some(item) = outside::next(iterator.as_any())? else {
             return Ok(None);
         };
         if !pairs || item.is_exact_instance_of::<PyTuple>() && item.len()? == 2 {
@@ -509,6 +511,7 @@ pub(super) fn too_deep() -> PyErr {
 
 fn fault_error(py: Python<'_>, fault: Fault) -> PyErr {
     match fault {
+        Fault::ListChanged => PyRuntimeError::new_err("list changed size during iteration"),
         Fault::DictChanged => PyRuntimeError::new_err("dictionary changed size during iteration"),
         Fault::SetChanged => PyRuntimeError::new_err("set changed size during iteration"),
         Fault::TooDeep => too_deep(),

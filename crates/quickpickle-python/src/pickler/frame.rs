@@ -37,6 +37,8 @@ pub(super) struct ListFrame {
     pub(super) in_batch: u32,
     /// Whether each item gets an APPEND of its own.
     pub(super) single: bool,
+    /// Size when it was begun.
+    pub(super) size: usize,
 }
 
 /// See [`Frame::Tuple`].

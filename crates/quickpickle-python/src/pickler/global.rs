@@ -1,6 +1,9 @@
 //! Classes and functions by name: which module an object says it is in, whether it is found there, how that is written.
 
-use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyUnicodeEncodeError};
+use pyo3::exceptions::{
+    PyAttributeError, PyImportError, PyKeyError, PyRuntimeError, PyTypeError, PyUnicodeEncodeError,
+    PyValueError,
+};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyString, PyTuple};
@@ -186,8 +189,16 @@ fn global_line(
                 if !error.is_instance_of::<PyUnicodeEncodeError>(py) {
                     return error;
                 }
-                let template = "can't pickle %s identifier '%s' using pickle protocol %d";
-                pickling_error_of(py, template, (what, text, settings.protocol))
+                let template = if cfg!(Py_3_14) {
+                    "can't pickle %s identifier %r using pickle protocol %d"
+                } else {
+                    "can't pickle %s identifier '%s' using pickle protocol %d"
+                };
+                let raised = pickling_error_of(py, template, (what, text, settings.protocol));
+                if cfg!(Py_3_14) {
+                    raised.set_context(py, Some(error));
+                }
+                raised
             })?;
         line.extend_from_slice(encoded.extract()?);
         line.push(b'\n');
@@ -470,8 +481,14 @@ fn lookup_failed(
 fn import_failed(obj: &Bound<'_, PyAny>, module_name: &Bound<'_, PyAny>, cause: PyErr) -> PyErr {
     let py = obj.py();
     if cfg!(Py_3_14) {
+        if !(cause.is_instance_of::<PyImportError>(py)
+            || cause.is_instance_of::<PyValueError>(py)
+            || cause.is_instance_of::<PyKeyError>(py))
+        {
+            return cause;
+        }
         let error = pickling_error_of(py, "Can't pickle %r: %s", (obj, cause.value(py)));
-        error.set_cause(py, Some(cause));
+        error.set_context(py, Some(cause));
         return error;
     }
     pickling_error_of(

@@ -87,6 +87,7 @@ impl Engine {
     fn end_item<'q>(&mut self, q: Quiet<'q>, items: &mut Items, one: u8, many: u8) -> ItemStep<'q> {
         if items.single {
             self.out.opcode(one);
+            items.before += 1;
             if self.out.protocol() > 0 {
                 return ItemStep::End;
             }
@@ -94,6 +95,7 @@ impl Engine {
             items.in_batch += 1;
             if items.in_batch == BATCH {
                 self.out.opcode(many);
+                items.before += items.in_batch as usize;
                 items.in_batch = 0;
             } else if let Some(ahead) = items.ahead.take() {
                 self.spent_objects.extend(items.current.replace(ahead));

@@ -7,6 +7,7 @@ mod engine;
 mod frame;
 mod global;
 mod items;
+mod notes;
 mod payload;
 mod plan;
 mod reduce;

@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 use quickpickle_format::opcode::byte;
 
-use crate::ffi::buffer;
+use crate::ffi::buffer::Exported;
 use crate::ffi::object::{Anchor, quiet};
+use crate::ffi::outside;
 use crate::python_types::pickling_error;
 
 use super::engine::{Engine, Output, Settings};
@@ -102,17 +103,17 @@ impl Engine {
                 format!("PickleBuffer can only {verb} with protocol >= 5"),
             ));
         }
-        let view = buffer::view(&obj)?;
-        if !view.is_contiguous() {
+        // A view of our own, which lasts where the callback releases the buffer.
+        let Some(view) = Exported::in_one_piece(&obj)? else {
             let message =
                 "PickleBuffer can not be pickled when pointing to a non-contiguous buffer";
             return Err(pickling_error(py, message));
-        }
+        };
         let readonly = view.is_readonly();
         let mut in_band = true;
         if let Some(callback) = &settings.buffer_callback {
             self.exposed();
-            in_band = callback.bind(py).call1((&obj,))?.is_truthy()?;
+            in_band = outside::call1(callback.bind(py), &obj)?.is_truthy()?;
         }
         if !in_band {
             self.out.opcode(byte::NEXT_BUFFER);
@@ -121,8 +122,6 @@ impl Engine {
             }
             return Ok(());
         }
-        // Looked at again: the callback may have released it.
-        let view = buffer::view(&obj)?;
         let len = view.bytes().len();
         let header = |out: &mut Output| {
             if readonly {

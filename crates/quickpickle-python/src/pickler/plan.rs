@@ -66,6 +66,8 @@ pub(super) struct Items {
     pub(super) has_key: bool,
     /// Items saved in this batch.
     pub(super) in_batch: u32,
+    /// Items saved in the batches before it.
+    pub(super) before: usize,
     /// Whether the item gets an APPEND or SETITEM of its own.
     pub(super) single: bool,
 }
@@ -81,6 +83,7 @@ impl Items {
             saving: false,
             has_key: false,
             in_batch: 0,
+            before: 0,
             single: false,
         }
     }

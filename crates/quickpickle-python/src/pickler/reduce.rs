@@ -9,10 +9,11 @@ use pyo3::types::{
 use quickpickle_format::opcode::byte;
 
 use crate::ffi::object::{Anchor, quiet};
-use crate::ffi::{build, compat};
-use crate::python_types::{library, pickling_error};
+use crate::ffi::{build, compat, outside};
+use crate::python_types::{library, pickling_error, pickling_error_of};
 
 use super::engine::{Engine, Settings};
+use super::notes;
 use super::plan::{Items, Step};
 
 impl Engine {
@@ -29,7 +30,7 @@ impl Engine {
         }
         if let Some(hook) = &settings.reducer_override {
             self.exposed();
-            let value = hook.bind(py).call1((&obj,))?;
+            let value = outside::call1(hook.bind(py), &obj)?;
             if !value.is(py.NotImplemented()) {
                 return self.reduced(&value, &obj, settings);
             }
@@ -66,7 +67,7 @@ impl Engine {
         };
         if let Some(reducer) = reducer {
             self.exposed();
-            let value = reducer.call1((&obj,))?;
+            let value = outside::call1(&reducer, &obj)?;
             return self.reduced(&value, &obj, settings);
         }
         if obj.is_instance_of::<PyType>() {
@@ -81,15 +82,19 @@ impl Engine {
         }
         self.exposed();
         let value = match compat::optional_attribute(&obj, intern!(py, "__reduce_ex__"))? {
-            Some(reducer) => reducer.call1((settings.protocol,))?,
+            Some(reducer) => {
+                let protocol = build::int(py, settings.protocol.into())?;
+                outside::call1(&reducer, &protocol)?
+            }
             None => match compat::optional_attribute(&obj, intern!(py, "__reduce__"))? {
-                Some(reducer) => reducer.call0()?,
+                Some(reducer) => outside::call0(&reducer)?,
                 None => {
-                    let message = format!(
-                        "can't pickle '{}' object: {}",
-                        compat::type_name(&class),
-                        obj.repr()?
-                    );
+                    let name = compat::class_name_of(&obj);
+                    let message = if cfg!(Py_3_14) {
+                        format!("Can't pickle {name} object")
+                    } else {
+                        format!("can't pickle '{name}' object: {}", obj.repr()?)
+                    };
                     return Err(pickling_error(py, message));
                 }
             },
@@ -112,11 +117,12 @@ impl Engine {
         }
         match value.cast::<PyTuple>() {
             Ok(value) => self.plan_reduce(value, Some(obj), settings),
-            Err(_) => Err(pickling_error(
-                obj.py(),
-                "__reduce__ must return a string or tuple",
-            )),
+            Err(_) => {
+                let wanted = "__reduce__ must return a string or tuple";
+                Err(wrong_type(wanted, value))
+            }
         }
+        .inspect_err(|error| notes::serializing(error, obj, "object"))
     }
 
     /// Writes at once what most reducers answer: a class that has been written before, and a few arguments that hold no
@@ -161,15 +167,13 @@ impl Engine {
         };
         let callable = value.get_item(0)?;
         if !callable.is_callable() {
-            return Err(error(
-                "first item of the tuple returned by __reduce__ must be callable".into(),
-            ));
+            let wanted = "first item of the tuple returned by __reduce__ must be callable";
+            return Err(wrong_type(wanted, &callable));
         }
         let args = value.get_item(1)?;
         let Ok(args) = args.cast::<PyTuple>() else {
-            return Err(error(
-                "second item of the tuple returned by __reduce__ must be a tuple".into(),
-            ));
+            let wanted = "second item of the tuple returned by __reduce__ must be a tuple";
+            return Err(wrong_type(wanted, &args));
         };
         let state = item(2)?;
         let list_items = item(3)?;
@@ -179,19 +183,23 @@ impl Engine {
             if let Some(items) = items
                 && !compat::is_iterator(items)
             {
+                let item = if cfg!(Py_3_14) { "item" } else { "element" };
                 return Err(error(format!(
-                    "{place} element of the tuple returned by __reduce__ must be an iterator, not {}",
-                    compat::type_name(&items.get_type())
+                    "{place} {item} of the tuple returned by __reduce__ must be an iterator, not {}",
+                    compat::class_name_of(items)
                 )));
             }
         }
         if let Some(setter) = &setter
             && !setter.is_callable()
         {
-            return Err(error(format!(
-                "sixth element of the tuple returned by __reduce__ must be a function, not {}",
-                compat::type_name(&setter.get_type())
-            )));
+            let wanted = if cfg!(Py_3_14) {
+                "item of the tuple returned by __reduce__ must be callable"
+            } else {
+                "element of the tuple returned by __reduce__ must be a function"
+            };
+            let found = compat::class_name_of(setter);
+            return Err(error(format!("sixth {wanted}, not {found}")));
         }
         let mut steps = Vec::with_capacity(8);
         self.plan_call(&mut steps, &callable, args, obj, settings)?;
@@ -245,18 +253,23 @@ impl Engine {
         let name = name.as_ref().and_then(|name| name.cast::<PyString>().ok());
         if name.is_some_and(|name| name == "__newobj_ex__") {
             if args.len() != 3 {
-                return Err(error(format!(
-                    "length of the NEWOBJ_EX argument tuple must be exactly 3, not {}",
-                    args.len()
-                )));
+                let len = args.len();
+                return Err(error(if cfg!(Py_3_14) {
+                    format!("__newobj_ex__ expected 3 arguments, got {len}")
+                } else {
+                    format!("length of the NEWOBJ_EX argument tuple must be exactly 3, not {len}")
+                }));
             }
             let (class, new_args, kwargs) =
                 (args.get_item(0)?, args.get_item(1)?, args.get_item(2)?);
             let wrong = |place: &str, wanted: &str, found: &Bound<'_, PyAny>| {
-                error(format!(
-                    "{place} item from NEWOBJ_EX argument tuple must be a {wanted}, not {}",
-                    compat::type_name(&found.get_type())
-                ))
+                let what = if cfg!(Py_3_14) {
+                    "argument to __newobj_ex__()"
+                } else {
+                    "item from NEWOBJ_EX argument tuple"
+                };
+                let found = compat::class_name_of(found);
+                error(format!("{place} {what} must be a {wanted}, not {found}"))
             };
             if !class.is_instance_of::<PyType>() {
                 return Err(wrong("first", "class", &class));
@@ -292,17 +305,31 @@ impl Engine {
         }
         if name.is_some_and(|name| name == "__newobj__") {
             let Ok(class) = args.get_item(0) else {
-                return Err(error("__newobj__ arglist is empty".into()));
+                return Err(error(if cfg!(Py_3_14) {
+                    "__newobj__ expected at least 1 argument, got 0".into()
+                } else {
+                    "__newobj__ arglist is empty".into()
+                }));
             };
             if !class.is_instance_of::<PyType>() {
-                return Err(error("args[0] from __newobj__ args is not a type".into()));
+                return Err(if cfg!(Py_3_14) {
+                    wrong_type("first argument to __newobj__() must be a class", &class)
+                } else {
+                    error("args[0] from __newobj__ args is not a type".into())
+                });
             }
             if let Some(obj) = obj {
                 let of_obj = compat::optional_attribute(obj, intern!(py, "__class__"))?;
-                if !of_obj.is_some_and(|of_obj| of_obj.is(&class)) {
-                    return Err(error(
-                        "args[0] from __newobj__ args has the wrong class".into(),
-                    ));
+                if !of_obj.as_ref().is_some_and(|of_obj| of_obj.is(&class)) {
+                    let message = "args[0] from __newobj__ args has the wrong class";
+                    return Err(match of_obj {
+                        Some(of_obj) if cfg!(Py_3_14) => pickling_error_of(
+                            py,
+                            "first argument to __newobj__() must be %r, not %r",
+                            (of_obj, class),
+                        ),
+                        _ => error(message.into()),
+                    });
                 }
             }
             steps.extend([
@@ -319,6 +346,16 @@ impl Engine {
         ]);
         Ok(())
     }
+}
+
+/// What a reducer answered is not what it should be; since 3.14 the complaint names what it is.
+fn wrong_type(wanted: &str, found: &Bound<'_, PyAny>) -> PyErr {
+    let mut message = wanted.to_owned();
+    if cfg!(Py_3_14) {
+        message += ", not ";
+        message += &compat::class_name_of(found);
+    }
+    pickling_error(found.py(), message)
 }
 
 /// Builtins that the protocol has no opcode for, as calls.

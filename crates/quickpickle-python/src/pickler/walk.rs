@@ -65,6 +65,8 @@ impl Ask {
 
 /// Why the walk cannot go on.
 pub(super) enum Fault {
+    /// A list's size is not what it was.
+    ListChanged,
     /// A dict's size is not what it was.
     DictChanged,
     /// A set's size is not what it was.
@@ -548,7 +550,8 @@ impl Engine {
             self.out.opcodes([byte::MARK, byte::LIST]);
         }
         self.remember(obj, fresh);
-        let single = list.len() == 1 || self.out.protocol() == 0;
+        let size = list.len();
+        let single = size == 1 || self.out.protocol() == 0;
         self.fill_list::<false>(
             q,
             ListFrame {
@@ -556,6 +559,7 @@ impl Engine {
                 index: 0,
                 in_batch: 0,
                 single,
+                size,
             },
         )
     }
@@ -582,11 +586,17 @@ impl Engine {
                 } else if frame.in_batch == BATCH {
                     self.out.opcode(byte::APPENDS);
                     frame.in_batch = 0;
+                    if cfg!(Py_3_14) && list.len() != frame.size {
+                        return Progress::Ask(Ask::Fail(Fault::ListChanged));
+                    }
                 }
             }
             let Some(item) = list.get(frame.index) else {
                 if frame.in_batch > 0 {
                     self.out.opcode(byte::APPENDS);
+                    if cfg!(Py_3_14) && list.len() != frame.size {
+                        return Progress::Ask(Ask::Fail(Fault::ListChanged));
+                    }
                 }
                 break;
             };

@@ -17,8 +17,11 @@ use super::load::load_stream;
 use super::machine::Memory;
 use super::source::File;
 use crate::ffi::compat;
+#[cfg(Py_3_13)]
+use crate::ffi::own_hook::OwnHook;
 use crate::hook::{self, Hook};
 use crate::options;
+use crate::slot::{Slot, Taken};
 
 /// What `__init__` was given, and attributes.
 struct Config {
@@ -49,7 +52,7 @@ struct Config {
 pub(crate) struct Unpickler {
     config: Mutex<Option<Config>>,
     /// None while a load is running.
-    memory: Mutex<Option<Box<Memory>>>,
+    memory: Slot<Memory>,
     /// Protocol of the pickle being loaded, or last loaded, as far as it has said.
     protocol: AtomicU8,
 }
@@ -62,6 +65,26 @@ fn in_use() -> PyErr {
     PyRuntimeError::new_err("Unpickler object is already used")
 }
 
+/// An instance may be given a hook of its own, whatever its class has.
+#[cfg(Py_3_13)]
+impl OwnHook for Unpickler {
+    const ATTRIBUTE: &'static CStr = c"persistent_load";
+
+    fn own_hook(&self, py: Python<'_>) -> Option<Hook> {
+        locked(&self.config)
+            .as_ref()
+            .and_then(|config| Some(config.persistent_load.as_ref()?.clone_ref(py)))
+    }
+
+    fn set_own_hook(&self, hook: Option<Hook>) {
+        let old = match &mut *locked(&self.config) {
+            Some(config) => std::mem::replace(&mut config.persistent_load, hook),
+            None => None,
+        };
+        drop(old);
+    }
+}
+
 #[pymethods]
 impl Unpickler {
     #[new]
@@ -72,7 +95,7 @@ impl Unpickler {
     fn new(_args: &Bound<'_, PyTuple>, _kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         Unpickler {
             config: Mutex::new(None),
-            memory: Mutex::new(Some(Memory::new())),
+            memory: Slot::new(Memory::new),
             protocol: AtomicU8::new(0),
         }
     }
@@ -91,9 +114,7 @@ impl Unpickler {
         let file = File::of(file)?;
         let buffers = options::buffers(buffers)?.map(Bound::unbind);
         let (encoding, errors) = options::encoding("Unpickler", encoding, errors)?;
-        let mut memory = this.take_memory()?;
-        memory.clear(py);
-        this.put_memory(memory);
+        this.take_memory()?.clear(py);
         let config = Config {
             file,
             fix_imports,
@@ -108,9 +129,11 @@ impl Unpickler {
         if cfg!(not(Py_3_13)) {
             let hook = compat::optional_attribute(own, intern!(py, "persistent_load"))?
                 .map(|hook| Hook::of(hook, own));
-            if let Some(config) = &mut *locked(&this.config) {
-                config.persistent_load = hook;
-            }
+            let old = match &mut *locked(&this.config) {
+                Some(config) => std::mem::replace(&mut config.persistent_load, hook),
+                None => None,
+            };
+            drop(old);
         }
         Ok(())
     }
@@ -120,9 +143,11 @@ impl Unpickler {
         let py = slf.py();
         let this = slf.get();
         let own = slf.as_any();
-        let (file, hooks) = {
+        // Nothing but copying happens while this is locked: all else may run other code.
+        let (file, hooks, persistent_load) = {
             let config = locked(&this.config);
             let Some(config) = &*config else {
+                drop(config);
                 return Err(not_initialised(&compat::type_name(&own.get_type()), py));
             };
             let hooks = Hooks {
@@ -135,20 +160,21 @@ impl Unpickler {
                     .map(|buffers| buffers.bind(py).clone()),
                 find_class: None,
                 owner: None,
-                persistent_load: config
-                    .persistent_load
-                    .as_ref()
-                    .map(|hook| hook.bound(own))
-                    .transpose()?,
+                persistent_load: None,
             };
-            (config.file.clone_ref(py), hooks)
+            let hook = config.persistent_load.as_ref();
+            (
+                config.file.clone_ref(py),
+                hooks,
+                hook.map(|hook| hook.clone_ref(py)),
+            )
         };
         let base = py.get_type::<Self>();
         let find_class = hook::overridden(own, &base, intern!(py, "find_class"))?;
-        let persistent_load = if cfg!(Py_3_13) {
-            hook::overridden(own, &base, intern!(py, "persistent_load"))?
-        } else {
-            hooks.persistent_load.clone()
+        let persistent_load = match persistent_load {
+            Some(hook) => Some(hook.bound(own)?),
+            None if cfg!(Py_3_13) => hook::overridden(own, &base, intern!(py, "persistent_load"))?,
+            None => None,
         };
         this.protocol.store(0, Ordering::Relaxed);
         let hooks = Hooks {
@@ -158,9 +184,7 @@ impl Unpickler {
             ..hooks
         };
         let mut memory = this.take_memory()?;
-        let result = load_stream(py, file, &mut memory, &hooks);
-        this.put_memory(memory);
-        result
+        load_stream(py, file, &mut memory, &hooks)
     }
 
     /// Return an object from a specified module: imports it and gets the attribute. Override it to restrict what can be loaded.
@@ -282,16 +306,13 @@ impl Unpickler {
         for (number, object) in entries {
             drop(memory.memo.put(number, object));
         }
-        self.put_memory(memory);
         Ok(())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if let Ok(memory) = self.memory.try_lock()
-            && let Some(memory) = &*memory
-        {
-            memory.memo.visit(&visit)?;
-        }
+        self.memory
+            .look(|memory| memory.memo.visit(&visit))
+            .transpose()?;
         let Ok(config) = self.config.try_lock() else {
             return Ok(());
         };
@@ -307,11 +328,7 @@ impl Unpickler {
     }
 
     fn __clear__(&self) {
-        let memory = self
-            .memory
-            .try_lock()
-            .ok()
-            .and_then(|mut memory| memory.take());
+        let memory = self.memory.empty();
         let config = self.config.try_lock().map(|mut config| config.take());
         drop((memory, config));
     }
@@ -319,12 +336,8 @@ impl Unpickler {
 
 impl Unpickler {
     /// Takes the memory out, so that nothing that runs meanwhile can use it.
-    fn take_memory(&self) -> PyResult<Box<Memory>> {
-        locked(&self.memory).take().ok_or_else(in_use)
-    }
-
-    fn put_memory(&self, memory: Box<Memory>) {
-        *locked(&self.memory) = Some(memory);
+    fn take_memory(&self) -> PyResult<Taken<'_, Memory>> {
+        self.memory.take().ok_or_else(in_use)
     }
 }
 
@@ -358,7 +371,7 @@ impl UnpicklerMemo {
             .iter()
             .filter_map(|&number| Some((number, memory.memo.get(py, number)?)))
             .collect();
-        unpickler.put_memory(memory);
+        drop(memory);
         made.map_err(|fail| fail.into_pyerr(py))?;
         Ok(entries)
     }
@@ -369,9 +382,7 @@ impl UnpicklerMemo {
     /// Remove all items from memo.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
         let unpickler = self.unpickler.get();
-        let mut memory = unpickler.take_memory()?;
-        memory.clear(py);
-        unpickler.put_memory(memory);
+        unpickler.take_memory()?.clear(py);
         Ok(())
     }
 

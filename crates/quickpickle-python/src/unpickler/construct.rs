@@ -16,7 +16,7 @@ use super::source::Feed;
 use crate::cloud::reconstruct;
 use crate::ffi::instance::{self, Place};
 use crate::ffi::object::{Anchor, quiet};
-use crate::ffi::{build, compat, time};
+use crate::ffi::{build, compat, outside, time};
 
 /// Classes remembered; more than that evict each other.
 const ENTRIES: usize = 64;
@@ -267,7 +267,7 @@ impl<'py> Machine<'py, '_> {
     ) -> Result<(), Fail> {
         let py = self.py;
         if let Some(setter) = state_setter(instance)? {
-            setter.call1((state,))?;
+            outside::call1(&setter, &state)?;
             return Ok(());
         }
         let mut slots = None;
@@ -345,7 +345,7 @@ impl<'py> Machine<'py, '_> {
         let Some(load) = self.hooks.persistent_load.clone() else {
             return Err(self.no_persistent_load());
         };
-        let object = self.outside(|_| load.call1((id,)))?;
+        let object = self.outside(|_| outside::call1(&load, &id))?;
         self.push(object)
     }
 
@@ -353,7 +353,7 @@ impl<'py> Machine<'py, '_> {
         Fail::new(self.py, super::NO_PERSISTENT_LOAD)
     }
 
-    /// An int from text: decimal, or in a notation that Python has for it.
+    /// An int from text: decimal, or up to 3.13 in a notation that Python has for it.
     pub(super) fn decimal(&self, text: &std::ffi::CStr) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         let bytes = text.to_bytes();
@@ -384,7 +384,7 @@ impl<'py> Machine<'py, '_> {
             }
             return value.mul(sign);
         }
-        build::int_from_text(py, text, 0)
+        build::int_from_text(py, text, if cfg!(Py_3_14) { 10 } else { 0 })
     }
 }
 

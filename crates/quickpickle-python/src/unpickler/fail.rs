@@ -55,7 +55,10 @@ impl Fail {
             ErrorKind::NegativeLength(Opcode::Long4) => {
                 unpickling_error(py, "LONG pickle has negative byte count")
             }
-            // The reference takes this length for a huge one.
+            ErrorKind::NegativeLength(_) if cfg!(Py_3_14) => {
+                unpickling_error(py, "BINSTRING pickle has negative byte count")
+            }
+            // Up to 3.13 the reference takes this length for a huge one.
             ErrorKind::NegativeLength(_) => unpickling_error(py, "pickle data was truncated"),
             ErrorKind::UnsupportedProtocol(version) => {
                 PyValueError::new_err(format!("unsupported pickle protocol: {version}"))

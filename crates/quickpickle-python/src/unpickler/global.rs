@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::notes;
 use super::source::Feed;
 use crate::cloud::reconstruct;
-use crate::ffi::compat;
+use crate::ffi::{compat, outside};
 use crate::python_types::{library, loaded_module, unpickling_error};
 
 impl<'py> Machine<'py, '_> {
@@ -30,6 +30,7 @@ impl<'py> Machine<'py, '_> {
             Ok(text.cast_into::<PyString>().map_err(PyErr::from)?)
         };
         let (module, name) = (text(source)?, text(source)?);
+        self.check_frame(source)?;
         self.find_class(&module, &name)
     }
 
@@ -43,7 +44,7 @@ impl<'py> Machine<'py, '_> {
         let (protocol, fix_imports) = (self.protocol, self.hooks.fix_imports);
         let hook = self.hooks.find_class.clone();
         let found = self.outside(|_| match hook {
-            Some(hook) => hook.call1((module, name)),
+            Some(hook) => outside::call(&hook, [module.as_any(), name.as_any()]),
             None => find_class(module, name, protocol, fix_imports),
         });
         found.map_err(|error| {
@@ -112,6 +113,9 @@ pub(super) fn find_class<'py>(
         Some(loaded) => loaded,
         None => compat::import(module.as_any())?,
     };
+    if cfg!(Py_3_14) {
+        return attribute_of_module(&module, &name, &holder, protocol);
+    }
     let text = name.to_string_lossy();
     if protocol < 4 || !text.contains('.') && text != "<locals>" {
         return match compat::optional_attribute(&holder, &name)? {
@@ -130,6 +134,37 @@ pub(super) fn find_class<'py>(
         found = match compat::optional_attribute(&found, &PyString::new(py, part))? {
             Some(next) => next,
             None => return Err(no_attribute(&holder, &name)?),
+        };
+    }
+    Ok(found)
+}
+
+/// The attribute, or the complaint, as since 3.14.
+fn attribute_of_module<'py>(
+    module: &Bound<'py, PyString>,
+    name: &Bound<'py, PyString>,
+    holder: &Bound<'py, PyAny>,
+    protocol: u8,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = module.py();
+    let text = name.to_string_lossy();
+    if protocol < 4 || !text.contains('.') {
+        return holder.getattr(name);
+    }
+    let mut found = holder.clone();
+    for part in name.call_method1("split", (".",))?.try_iter()? {
+        found = match found.getattr(part?.cast::<PyString>()?) {
+            Ok(next) => next,
+            Err(cause) if cause.is_instance_of::<PyAttributeError>(py) => {
+                let error = PyAttributeError::new_err(format!(
+                    "Can't resolve path {} on module {}",
+                    name.repr()?,
+                    module.repr()?
+                ));
+                error.set_context(py, Some(cause));
+                return Err(error);
+            }
+            Err(error) => return Err(error),
         };
     }
     Ok(found)

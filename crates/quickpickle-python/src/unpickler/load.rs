@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use pyo3::prelude::*;
-use quickpickle_format::{SliceSource, Source, read};
+use quickpickle_format::{Flow, SliceSource, Source, read, step};
 
 use super::fail::Fail;
 use super::machine::{Machine, Memory};
@@ -22,11 +22,25 @@ where
 {
     memory.rest(py);
     let mut machine = Machine::new(py, memory, hooks);
-    let result = read(source, &mut machine).and_then(|()| machine.pop_one());
+    let result = run(source, &mut machine).and_then(|()| machine.pop_one());
     let result = result.and_then(|object| machine.add_deferred().map(|()| object));
     machine.finish();
     memory.rest(py);
     result
+}
+
+/// Runs all operations up to STOP.
+fn run<'py, S: Feed>(source: &mut S, machine: &mut Machine<'py, '_>) -> Result<(), Fail>
+where
+    Fail: From<S::Error>,
+{
+    if !cfg!(Py_3_14) {
+        return read(source, machine);
+    }
+    while step(source, machine)? == Flow::Continue {
+        machine.leave_frame(source)?;
+    }
+    machine.leave_frame(source)
 }
 
 /// Loads the pickle at the start of `data`; also says how many bytes it has, or how far a failed load has come.

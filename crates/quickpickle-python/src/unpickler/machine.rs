@@ -74,6 +74,8 @@ pub(super) struct Machine<'py, 'a> {
     pub(super) protocol: u8,
     /// Stack length that no pop may go below: that of the last mark.
     fence: usize,
+    /// Where the frame ends that is being read; beyond everything where there is none. Frames bound operations since 3.14.
+    frame_end: u64,
     /// Where the last operation that may run other code ended.
     pub(super) at: u64,
     /// Containers made.
@@ -104,6 +106,7 @@ impl<'py, 'a> Machine<'py, 'a> {
             hooks,
             protocol: 0,
             fence: 0,
+            frame_end: u64::MAX,
             at: 0,
             made: 0,
             collector: Collector::Untouched,
@@ -159,6 +162,45 @@ impl<'py, 'a> Machine<'py, 'a> {
             build::switch_collector(self.py, true);
             self.collector = Collector::Off;
         }
+    }
+
+    /// What can be looked at of what follows, as far as operations may be taken together with the one before.
+    #[inline(always)]
+    fn ahead<'s, S: Feed>(&self, source: &'s S) -> &'s [u8] {
+        let ahead = source.peek();
+        if !cfg!(Py_3_14) || self.frame_end == u64::MAX {
+            return ahead;
+        }
+        let left = self.frame_end.saturating_sub(source.offset());
+        &ahead[..ahead.len().min(usize::try_from(left).unwrap_or(usize::MAX))]
+    }
+
+    /// After an operation or its argument: an error where that went on beyond its frame.
+    #[inline(always)]
+    pub(super) fn check_frame<S: Feed>(&mut self, source: &S) -> Done {
+        if cfg!(Py_3_14) && source.offset() >= self.frame_end {
+            return self.end_frame(source.offset());
+        }
+        Ok(())
+    }
+
+    /// Between two operations: an error where the last one went on beyond its frame; forgets a frame that has ended.
+    #[inline(always)]
+    pub(super) fn leave_frame<S: Feed>(&mut self, source: &S) -> Done {
+        if source.offset() >= self.frame_end {
+            self.end_frame(source.offset())?;
+            self.frame_end = u64::MAX;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn end_frame(&mut self, at: u64) -> Done {
+        if at > self.frame_end {
+            let message = "pickle exhausted before end of frame";
+            return Err(Fail::new(self.py, message));
+        }
+        Ok(())
     }
 
     #[cold]
@@ -307,7 +349,7 @@ impl<'py, 'a> Machine<'py, 'a> {
         if !self.memory.memo.is_dense() {
             return Ok(());
         }
-        let length = match *source.peek() {
+        let length = match *self.ahead(source) {
             [
                 byte::MEMOIZE,
                 byte::EMPTY_DICT,
@@ -343,7 +385,7 @@ impl<'py, 'a> Machine<'py, 'a> {
         else {
             return Ok(false);
         };
-        if source.peek().first() != Some(&byte::BUILD) || at == 0 {
+        if self.ahead(source).first() != Some(&byte::BUILD) || at == 0 {
             return Ok(false);
         }
         let below = self
@@ -394,7 +436,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     where
         Fail: From<S::Error>,
     {
-        if source.peek().first() == Some(&byte::MEMOIZE) {
+        if self.ahead(source).first() == Some(&byte::MEMOIZE) {
             source.byte()?;
             let old = self.memory.memo.put(self.memory.memo.len(), object.clone());
             self.memory.stack.push(object);
@@ -560,6 +602,15 @@ where
 
     fn frame(&mut self, source: &mut S, len: u64) -> Done {
         let len = Self::fits(Opcode::Frame, len)?;
+        if cfg!(Py_3_14) {
+            self.check_frame(source)?;
+            let at = source.offset();
+            if self.frame_end != u64::MAX && at < self.frame_end {
+                let message = "beginning of a new frame before end of current frame";
+                return Err(Fail::new(self.py, message));
+            }
+            self.frame_end = at + len as u64;
+        }
         Ok(source.frame(len as u64)?)
     }
 
@@ -607,11 +658,11 @@ where
             _ => {}
         }
         let value = match octal(text.as_bytes()) {
-            Some(value) => value
+            Some(value) if cfg!(not(Py_3_14)) => value
                 .into_pyobject(self.py)
                 .map_err(PyErr::from)?
                 .into_any(),
-            None => self
+            _ => self
                 .decimal(&text)
                 .map_err(|_| PyValueError::new_err("could not convert string to int"))?,
         };
@@ -939,12 +990,14 @@ where
 
     fn ext(&mut self, source: &mut S, code: i32) -> Done {
         self.at = source.offset();
+        self.check_frame(source)?;
         let found = self.extension(code)?;
         self.push(found)
     }
 
     fn persid_text(&mut self, source: &mut S) -> Done {
         let line = source.line()?.to_vec();
+        self.check_frame(source)?;
         // Since 3.13 there always is one, which refuses: the id is looked at before.
         if cfg!(not(Py_3_13)) && self.hooks.persistent_load.is_none() {
             return Err(self.no_persistent_load());
@@ -1011,7 +1064,7 @@ where
     }
 }
 
-/// An octal int as C writes it, with a leading zero: what the reference reads INT lines with knows it.
+/// An octal int as C writes it, with a leading zero: what the reference reads INT lines with up to 3.13 knows it.
 fn octal(line: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(line).ok()?.trim_ascii();
     let digits = text.strip_prefix('-').unwrap_or(text);

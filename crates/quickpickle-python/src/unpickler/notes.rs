@@ -3,26 +3,9 @@
 use pyo3::exceptions::{PyTypeError, PyUnicodeDecodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyType};
+use pyo3::types::PyType;
 
-/// Adds a note (PEP 678) to an exception.
-pub(super) fn add(py: Python<'_>, error: &PyErr, note: String) {
-    let value = error.value(py);
-    let added = if cfg!(Py_3_11) {
-        value
-            .call_method1(intern!(py, "add_note"), (note,))
-            .map(drop)
-    } else {
-        let name = intern!(py, "__notes__");
-        match value.getattr_opt(name) {
-            Ok(Some(notes)) => notes.call_method1(intern!(py, "append"), (note,)).map(drop),
-            Ok(None) => PyList::new(py, [note]).and_then(|notes| value.setattr(name, notes)),
-            Err(error) => Err(error),
-        }
-    };
-    // An exception that takes no notes is still the exception.
-    drop(added);
-}
+pub(super) use crate::python_types::add_note as add;
 
 /// An exception from rebuilding an object by calling `callable`.
 #[cold]

@@ -12,6 +12,7 @@ use quickpickle_format::{Error, ErrorKind, SliceSource, Source};
 
 use super::fail::Fail;
 use crate::ffi::buffer::Exported;
+use crate::ffi::outside;
 
 /// Bytes read ahead at a time.
 const AHEAD: usize = 128 * 1024;
@@ -231,7 +232,10 @@ impl<'py> FileSource<'py> {
 
     /// `file.read(n)`.
     fn call_read(&self, n: usize) -> PyResult<Vec<u8>> {
-        Self::as_bytes(&self.file.read.bind(self.py).call1((n,))?)
+        Self::as_bytes(&outside::call1(
+            self.file.read.bind(self.py),
+            &n.into_pyobject(self.py)?.into_any(),
+        )?)
     }
 
     fn as_bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
@@ -250,7 +254,10 @@ impl<'py> FileSource<'py> {
             self.drop_buffer();
             if n < AHEAD {
                 if let Some(peek) = &self.file.peek {
-                    match peek.bind(self.py).call1((AHEAD,)) {
+                    match outside::call1(
+                        peek.bind(self.py),
+                        &AHEAD.into_pyobject(self.py)?.into_any(),
+                    ) {
                         Ok(data) => {
                             self.buffer = Self::as_bytes(&data)?;
                             self.peeked = true;
@@ -367,7 +374,7 @@ impl Source for FileSource<'_> {
         self.at = self.buffer.len().max(self.at);
         let held = line.len();
         self.drop_buffer();
-        let more = self.file.readline.bind(self.py).call0()?;
+        let more = outside::call0(self.file.readline.bind(self.py))?;
         line.extend(Self::as_bytes(&more)?);
         self.before += (line.len() - held) as u64;
         if line.pop() != Some(b'\n') {
@@ -438,13 +445,9 @@ impl Feed for FileSource<'_> {
         if !self.buffer.is_empty() {
             return Ok(None);
         }
-        let Ok(data) = self
-            .file
-            .read
-            .bind(py)
-            .call1((len,))?
-            .cast_into_exact::<PyBytes>()
-        else {
+        let size = len.into_pyobject(py).map_err(PyErr::from)?.into_any();
+        let data = outside::call1(self.file.read.bind(py), &size)?;
+        let Ok(data) = data.cast_into_exact::<PyBytes>() else {
             let message = "read() from the underlying stream did not return bytes";
             return Err(PyValueError::new_err(message).into());
         };
