@@ -10,6 +10,7 @@ What must stay true: a change to the table reaches every CloudPickler that has n
 import abc
 import copyreg
 import dataclasses
+import importlib
 import io
 import logging
 import sys
@@ -65,7 +66,8 @@ def is_tornado_coroutine(func: Any) -> bool:
 
 
 def _helper(name: str) -> Any:
-    return getattr(_native, name)
+    # cloudpickle's own, because that is what other picklers find under the name that payloads use.
+    return getattr(importlib.import_module("cloudpickle.cloudpickle"), name)
 
 
 def _classmethod_reduce(obj: Any) -> Any:

@@ -11,8 +11,6 @@ importing this module imports neither cloudpickle nor what it would import.
 Loading a pickle can run any code its author chose. Never load data you do not trust.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from quickpickle import HIGHEST_PROTOCOL as DEFAULT_PROTOCOL
 from quickpickle import load, loads
 from quickpickle._native import CloudPickler as _CloudPickler
@@ -25,6 +23,11 @@ from quickpickle._native import (
     reset_classes,
     unregister_pickle_by_value,
 )
+
+# Importing typing takes longer than everything else here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "3.1.3"
 """The release of cloudpickle whose behaviour this follows."""
@@ -70,7 +73,7 @@ class Pickler(_TableSlot):
 CloudPickler = Pickler
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     # What payloads call, and what programs that look inside of cloudpickle import from it.
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
