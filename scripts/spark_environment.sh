@@ -69,8 +69,7 @@ spark_parts() {
     if [ "${1:-}" = --zig ]; then
         note "building the library for glibc $2"
         cargo_target=$(rustc -vV | sed -n 's/^host: //p')
-        "$VENV/bin/python" -c 'import cargo_zigbuild' 2>/dev/null ||
-            "$VENV/bin/python" -m pip install -q 'cargo-zigbuild>=0.20,<1' ziglang
+        [ -x "$VENV/bin/cargo-zigbuild" ] || "$VENV/bin/python" -m pip install -q 'cargo-zigbuild>=0.20,<1' ziglang
         PATH=$PWD/$VENV/bin:$PATH CARGO_TARGET_DIR=$target/spark-parts/zig cargo-zigbuild zigbuild --release --locked --quiet \
             --config 'profile.release.strip="symbols"' -p quickpickle-jni --target "$cargo_target.$2"
         built=$target/spark-parts/zig/$cargo_target/release
