@@ -93,6 +93,14 @@ def test_a_full_disk_poisons_until_there_is_room_again(tiny_disk, engine):
         assert set(store) >= {f"n{number}" for number in range(stored)}
 
 
+def test_leaving_a_poisoned_store_does_not_hide_why(tiny_disk):
+    with pytest.raises(recovery.FullError), recovery.open(tiny_disk / "store", serializer="bytes") as store:
+        store["large"] = b"x" * 3_000_000
+    with pytest.raises(recovery.PoisonedError), recovery.open(tiny_disk / "store", serializer="bytes") as store:
+        with pytest.raises(recovery.FullError):
+            store["large"] = b"x" * 3_000_000
+
+
 def test_a_server_that_is_not_there(tmp_path):
     with pytest.raises(recovery.UnavailableError) as raised:
         recovery.open("zookeeper://127.0.0.1:1/x", operation_timeout=0.3)

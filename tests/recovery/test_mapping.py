@@ -123,6 +123,7 @@ def test_a_name_must_be_text(open_store):
     store = open_store()
     with pytest.raises(UnicodeEncodeError):
         store["half \ud800 a pair"] = 1
+    assert "half \ud800 a pair" not in store
     assert list(store) == []
 
 

@@ -247,7 +247,8 @@ def test_a_fork_in_the_middle_of_a_write_keeps_no_lock_either(sync, tmp_path, ch
         parent.process.wait()
         for pid in forked:
             os.kill(pid, 0)
-        with recovery.open(tmp_path, strict=True) as store:
+        # The last child may not have run at all yet.
+        with recovery.open(tmp_path, strict=True, wait=30) as store:
             assert len(store) > 0
     finally:
         for pid in forked:

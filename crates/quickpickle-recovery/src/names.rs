@@ -29,6 +29,29 @@ pub(crate) fn may_start_with(node: &str, prefix: &str) -> bool {
     prefix.is_empty() || node.starts_with('~') || node.starts_with(&encode_bytes(prefix))
 }
 
+/// The name whose node is called `node`; `None` if that cannot be told, because it is a hash or because no name's node is called so.
+#[cfg(feature = "zookeeper")]
+pub(crate) fn decode(node: &str) -> Option<String> {
+    if node == "%" {
+        return Some(String::new());
+    }
+    let mut bytes = Vec::with_capacity(node.len());
+    let mut rest = node.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        if first != b'%' {
+            bytes.push(first);
+            continue;
+        }
+        let (digits, after) = rest.split_at_checked(2)?;
+        rest = after;
+        bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+    }
+    String::from_utf8(bytes)
+        .ok()
+        .filter(|name| encode(name) == node)
+}
+
 fn encode_bytes(name: &str) -> String {
     let mut encoded = String::with_capacity(name.len());
     for (at, byte) in name.bytes().enumerate() {
@@ -48,6 +71,45 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+
+    #[cfg(feature = "zookeeper")]
+    #[test]
+    fn a_node_tells_its_name_unless_it_is_a_hash() {
+        for name in [
+            "",
+            "worker_1",
+            "..",
+            "a/b%",
+            "\0",
+            "é",
+            "A~",
+            &"x".repeat(LONGEST),
+        ] {
+            assert_eq!(decode(&encode(name)).as_deref(), Some(name));
+        }
+        for node in [
+            &encode(&"x".repeat(LONGEST + 1)),
+            "~",
+            "%4",
+            "%zz",
+            "%+1",
+            "%41",
+            "%2E",
+            "%61",
+            ".hidden",
+            "UPPER",
+            "é",
+            "%ff",
+            "",
+        ] {
+            let name = decode(node);
+            assert!(
+                name.as_deref().is_none_or(|name| encode(name) == node),
+                "{node}: {name:?}"
+            );
+            assert_eq!(name.is_some(), node == "%41", "{node}: {name:?}");
+        }
+    }
 
     #[test]
     fn ordinary_names_stay_readable() {

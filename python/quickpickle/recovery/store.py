@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from quickpickle._native import RecoveryEngine
+from quickpickle.recovery.errors import PoisonedError, RecoveryError
 from quickpickle.recovery.reports import Compaction, Entry, Report, Stats, report_of
 from quickpickle.recovery.serializers import Codecs, Serializer, split_name
 
@@ -124,7 +125,10 @@ class Store(MutableMapping[str, Any]):
         self._engine.unpersist(name)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._engine.get(name) is not None
+        try:
+            return isinstance(name, str) and self._engine.get(name) is not None
+        except UnicodeEncodeError:  # half of a surrogate pair; no name has that
+            return False
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._engine.names(""))
@@ -226,7 +230,12 @@ class Store(MutableMapping[str, Any]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except PoisonedError:
+            # The failure that poisoned it is on its way already, and says more.
+            if not isinstance(error, RecoveryError):
+                raise
 
     def __del__(self) -> None:
         if not getattr(self, "_closed", True) and self._owner == os.getpid():

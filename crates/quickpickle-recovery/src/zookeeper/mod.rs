@@ -240,11 +240,24 @@ impl PersistenceEngine for ZooKeeperEngine {
     }
 
     fn names(&self, prefix: &str) -> Result<Vec<String>> {
-        Ok(self
-            .read(prefix)?
-            .into_iter()
-            .map(|entry| entry.name)
-            .collect())
+        self.open_only()?;
+        let (mut found, mut hashed) = (Vec::new(), Vec::new());
+        for node in self.list()? {
+            // Most nodes say what they are; only the others need to be read.
+            match names::decode(&node) {
+                Some(name) => found.push(name),
+                None => hashed.push(node),
+            }
+        }
+        for (node, fetched) in self.fetch(&hashed)? {
+            let entry = fetched.entry.map_err(|reason| {
+                Error::new(ErrorKind::Corrupt, self.paths.entry(&node), reason)
+            })?;
+            found.push(entry.name);
+        }
+        found.retain(|name| name.starts_with(prefix));
+        found.sort_unstable();
+        Ok(found)
     }
 
     fn get(&self, name: &str) -> Result<Option<Entry>> {
