@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::engine::Wait;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
 use crate::storage::Storage;
 
 /// Name of the lock file in a directory. Its content is the holder's process id, for people.
@@ -24,15 +24,57 @@ pub(crate) struct Held {
     _lock: Box<dyn Any + Send + Sync>,
 }
 
-/// Takes the lock of `directory`, waiting as `wait` says. Setting `cancel` ends the wait.
+/// How long to stand by for a store that somebody else holds.
+pub(crate) struct Patience<'a> {
+    wait: Wait,
+    cancel: Option<&'a Arc<AtomicBool>>,
+    started: Instant,
+}
+
+impl<'a> Patience<'a> {
+    /// Patience as `wait` says, beginning now. Setting `cancel` ends it.
+    pub(crate) fn new(wait: Wait, cancel: Option<&'a Arc<AtomicBool>>) -> Self {
+        Self {
+            wait,
+            cancel,
+            started: Instant::now(),
+        }
+    }
+
+    /// Sleeps for a moment; or says why not, if there is no patience left.
+    pub(crate) fn pause(&self) -> Result<(), &'static str> {
+        let left = match self.wait {
+            Wait::No => {
+                return Err("another process holds this store; stop it, or stand by for it");
+            }
+            Wait::For(limit) => match limit.checked_sub(self.started.elapsed()) {
+                Some(left) if !left.is_zero() => left,
+                _ => {
+                    return Err(
+                        "another process still holds this store after the time to stand by",
+                    );
+                }
+            },
+            Wait::Forever => POLL,
+        };
+        if self
+            .cancel
+            .is_some_and(|cancel| cancel.load(Ordering::Relaxed))
+        {
+            return Err("standing by was cancelled");
+        }
+        std::thread::sleep(left.min(POLL));
+        Ok(())
+    }
+}
+
+/// Takes the lock of `directory`, waiting as long as there is patience.
 pub(crate) fn acquire(
     storage: &dyn Storage,
     directory: &Path,
-    wait: Wait,
-    cancel: Option<&Arc<AtomicBool>>,
-) -> Result<Held> {
+    patience: &Patience<'_>,
+) -> crate::error::Result<Held> {
     let path = directory.join(LOCK);
-    let started = Instant::now();
     let mut told = false;
     loop {
         let lock = storage
@@ -41,30 +83,12 @@ pub(crate) fn acquire(
         if let Some(lock) = lock {
             return Ok(Held { _lock: lock });
         }
-        let locked = |message: &str| Error::new(ErrorKind::Locked, directory.display(), message);
-        let left = match wait {
-            Wait::No => {
-                return Err(locked(
-                    "another process holds this store; stop it, or stand by for it",
-                ));
-            }
-            Wait::For(limit) => match limit.checked_sub(started.elapsed()) {
-                Some(left) if !left.is_zero() => left,
-                _ => {
-                    return Err(locked(
-                        "another process still holds this store after the time to stand by",
-                    ));
-                }
-            },
-            Wait::Forever => POLL,
-        };
-        if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
-            return Err(locked("standing by was cancelled"));
-        }
-        if !told {
+        if !told && patience.wait != Wait::No {
             tracing::info!(directory = %directory.display(), "standing by: another process holds the store");
             told = true;
         }
-        std::thread::sleep(left.min(POLL));
+        patience
+            .pause()
+            .map_err(|reason| Error::new(ErrorKind::Locked, directory.display(), reason))?;
     }
 }

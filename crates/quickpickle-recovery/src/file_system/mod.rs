@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::engine::{CompactReport, Damage, Durability, PersistenceEngine, Report, Stats, Wait};
 use crate::entry::{self, CodecId, Entry};
 use crate::error::{Error, ErrorKind, Result};
-use crate::lock::{self, Held};
+use crate::lock::{self, Held, Patience};
 use crate::storage::{Access, OsStorage, Storage, read_all};
 
 use file::{FORMAT_VERSION, Marker};
@@ -94,12 +94,8 @@ impl FileSystemEngine {
             storage
                 .create_dir(directory)
                 .map_err(|error| Error::io("create the directory", directory, error))?;
-            Some(lock::acquire(
-                &*storage,
-                directory,
-                options.wait,
-                options.cancel.as_ref(),
-            )?)
+            let patience = Patience::new(options.wait, options.cancel.as_ref());
+            Some(lock::acquire(&*storage, directory, &patience)?)
         };
         let store_id = read_marker(&*storage, directory, &entries, options.read_only)?;
         let mut engine = Self {

@@ -14,7 +14,7 @@ use super::{LogOptions, open, replay};
 use crate::engine::{CompactReport, Damage, Durability, PersistenceEngine, Report, Stats};
 use crate::entry::{self, CodecId, Entry};
 use crate::error::{Error, ErrorKind, Result};
-use crate::lock::{self, Held};
+use crate::lock::{self, Held, Patience};
 use crate::storage::{OsStorage, Storage};
 
 /// The embedded engine. See the crate documentation for what it promises and `docs/recovery-format.md` for its files.
@@ -112,20 +112,16 @@ impl LogEngine {
         directory: &Path,
         options: LogOptions,
     ) -> Result<Self> {
+        let patience = Patience::new(options.wait, options.cancel.as_ref());
         let held = if options.read_only {
             None
         } else {
             storage
                 .create_dir(directory)
                 .map_err(|error| Error::io("create the directory", directory, error))?;
-            Some(lock::acquire(
-                &*storage,
-                directory,
-                options.wait,
-                options.cancel.as_ref(),
-            )?)
+            Some(lock::acquire(&*storage, directory, &patience)?)
         };
-        let opened = open_retrying(&*storage, directory, &options)?;
+        let opened = open_retrying(&*storage, directory, &options, &patience)?;
         let step = if options.durability == Durability::Always {
             options.preallocate_bytes
         } else {
@@ -169,21 +165,30 @@ impl LogEngine {
     }
 }
 
-/// A reader takes no lock, so a compaction may remove a segment between its listing and its opening; then the listing is old news.
+/// A reader takes no lock, so a compaction may remove a segment between its listing and its opening; then the listing is old news. A
+/// writer's lock goes before the newest segment's where a forked child lets go of both, one after the other.
 fn open_retrying(
     storage: &dyn Storage,
     directory: &Path,
     options: &LogOptions,
+    patience: &Patience<'_>,
 ) -> Result<open::Opened> {
     const ATTEMPTS: usize = 5;
-    for _ in 1..ATTEMPTS {
+    let mut gone = 0;
+    loop {
         match open::open(storage, directory, options) {
             Err(error)
-                if options.read_only && error.kind() == ErrorKind::Io && error.is_not_found() => {}
+                if options.read_only
+                    && gone < ATTEMPTS
+                    && error.kind() == ErrorKind::Io
+                    && error.is_not_found() =>
+            {
+                gone += 1;
+            }
+            Err(error) if error.kind() == ErrorKind::Locked && patience.pause().is_ok() => {}
             result => return result,
         }
     }
-    open::open(storage, directory, options)
 }
 
 fn log_findings(directory: &Path, report: &Report) {

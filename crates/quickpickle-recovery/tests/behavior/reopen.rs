@@ -324,6 +324,39 @@ fn what_a_fork_left_to_a_child_is_let_go_untouched() {
     }
 }
 
+/// A forked child lets go of the store's lock and of the newest segment's one after the other; whoever stands by comes in between.
+#[test]
+fn a_segment_that_is_still_held_is_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = Config::log(directory.path());
+    let engine = config.open().unwrap();
+    engine.persist("a", b"1").unwrap();
+    engine.close().unwrap();
+    let segment = walk(directory.path())
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|it| it == "qlog"))
+        .unwrap();
+    let held = std::fs::File::open(segment).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    assert_eq!(config.open().unwrap_err().kind(), ErrorKind::Locked);
+    let short = Config {
+        wait: Wait::For(Duration::from_millis(60)),
+        ..config.clone()
+    };
+    assert_eq!(short.open().unwrap_err().kind(), ErrorKind::Locked);
+    let release = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(100));
+        drop(held);
+    });
+    let patient = Config {
+        wait: Wait::For(Duration::from_secs(60)),
+        ..config
+    };
+    let engine = patient.open().unwrap();
+    release.join().unwrap();
+    assert_eq!(engine.read("").unwrap().len(), 1);
+}
+
 /// Every file below a directory.
 fn walk(directory: &Path) -> Vec<std::path::PathBuf> {
     let mut files = Vec::new();
