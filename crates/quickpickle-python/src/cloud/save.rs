@@ -4,6 +4,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyFunction, PyType};
 
+use crate::ffi::compat;
 use crate::pickler::{Engine, Settings};
 use crate::python_types::library;
 
@@ -50,7 +51,8 @@ fn save_class(
         // A reducer for classes of this metaclass.
         return Ok(false);
     }
-    if by_value::is_by_reference(class.as_any())? {
+    // What C code holds in place cannot be made elsewhere.
+    if !compat::is_heap_type(class) || by_value::is_by_reference(class.as_any())? {
         return Ok(false);
     }
     if enums::is_enum(class)? {

@@ -229,9 +229,14 @@ impl Engine {
         let frames = std::mem::take(&mut self.frames);
         let spent = std::mem::take(&mut self.spent);
         let objects = std::mem::take(&mut self.spent_objects);
-        let keep = std::mem::take(&mut self.keep);
+        let mut keep = std::mem::take(&mut self.keep);
         let sorted = std::mem::take(&mut self.sorted);
-        drop((frames, spent, objects, keep, sorted));
+        keep.clear();
+        // Kept for the next dump, unless code that ran above has begun to use it.
+        if keep.capacity() <= 1024 && self.keep.capacity() == 0 {
+            self.keep = keep;
+        }
+        drop((frames, spent, objects, sorted));
     }
 
     /// Makes the memo last beyond the dump.
@@ -249,7 +254,11 @@ impl Engine {
     pub(crate) fn forget(&mut self, py: Python<'_>) {
         self.memo.clear(py);
         if !self.globals.is_empty() {
-            drop(std::mem::take(&mut self.globals));
+            let mut globals = std::mem::take(&mut self.globals);
+            globals.clear();
+            if globals.capacity() <= 64 {
+                self.globals = globals;
+            }
         }
     }
 

@@ -133,11 +133,10 @@ impl<'a, 'py> Script<'a, 'py> {
 
     /// Saves an object that is held.
     pub(crate) fn save(&mut self, obj: Anchor) {
-        if self.is_over {
-            return;
-        }
-        if self.queues {
-            self.queued.push(Step::Save(obj.pin(self.py).unbind()));
+        if !self.is_direct() {
+            if !self.is_over {
+                self.queued.push(Step::Save(obj.pin(self.py).unbind()));
+            }
             return;
         }
         let engine = &mut *self.engine;
@@ -176,18 +175,46 @@ impl<'a, 'py> Script<'a, 'py> {
     }
 
     /// Writes None.
+    #[inline]
     pub(crate) fn none(&mut self) {
-        self.step(Step::None);
+        if !self.is_direct() {
+            return self.note(Step::None);
+        }
+        self.engine.boundary();
+        self.engine.out.none();
+    }
+
+    /// Whether operations are written at once.
+    #[inline(always)]
+    fn is_direct(&self) -> bool {
+        !self.queues && !self.is_over
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note(&mut self, step: Step) {
+        if !self.is_over {
+            self.queued.push(step);
+        }
     }
 
     /// Writes an int.
+    #[inline]
     pub(crate) fn int(&mut self, value: i32) {
-        self.step(Step::Int(value));
+        if !self.is_direct() {
+            return self.note(Step::Int(value));
+        }
+        self.engine.boundary();
+        self.engine.out.int(value);
     }
 
     /// Writes an opcode as it is.
+    #[inline(always)]
     pub(crate) fn opcode(&mut self, code: u8) {
-        self.step(Step::Opcode(code));
+        if !self.is_direct() {
+            return self.note(Step::Opcode(code));
+        }
+        self.engine.out.opcode(code);
     }
 
     /// Writes a str that nothing else can be, with its number.
@@ -227,12 +254,16 @@ impl<'a, 'py> Script<'a, 'py> {
 
     /// Writes a helper.
     pub(crate) fn helper(&mut self, helper: Helper) {
-        self.step(Step::Helper(self.wire, helper));
+        if !self.is_direct() {
+            return self.note(Step::Helper(self.wire, helper));
+        }
+        let (engine, wire) = (&mut *self.engine, self.wire);
+        quiet(self.py, |q| engine.write_helper(q, wire, helper));
     }
 
     /// Begins a tuple that is not an object, of `len` items.
     pub(crate) fn open_tuple(&mut self, len: usize) {
-        self.step(Step::Boundary);
+        self.boundary();
         if self.protocol() == 0 || len > 3 || (self.protocol() < 2 && len > 0) {
             self.opcode(byte::MARK);
         }
@@ -248,7 +279,7 @@ impl<'a, 'py> Script<'a, 'py> {
             }
             _ => self.opcode(byte::TUPLE),
         }
-        self.step(Step::Number);
+        self.number();
     }
 
     /// Writes an empty tuple.
@@ -259,14 +290,14 @@ impl<'a, 'py> Script<'a, 'py> {
 
     /// Begins a dict that is not an object, of `len` items. Each item is a key and a value, followed by [`Script::end_item`].
     pub(crate) fn open_dict(&mut self, len: usize) -> DictState {
-        self.step(Step::Boundary);
+        self.boundary();
         if self.protocol() >= 1 {
             self.opcode(byte::EMPTY_DICT);
         } else {
             self.opcode(byte::MARK);
             self.opcode(byte::DICT);
         }
-        self.step(Step::Number);
+        self.number();
         if len > 1 && self.protocol() > 0 {
             self.opcode(byte::MARK);
         }
@@ -342,8 +373,12 @@ impl<'a, 'py> Script<'a, 'py> {
     }
 
     /// A place where a frame may end: before each object.
+    #[inline]
     pub(crate) fn boundary(&mut self) {
-        self.step(Step::Boundary);
+        if !self.is_direct() {
+            return self.note(Step::Boundary);
+        }
+        self.engine.boundary();
     }
 
     /// Writes an empty list that is not an object.
@@ -395,8 +430,12 @@ impl<'a, 'py> Script<'a, 'py> {
     }
 
     /// Uses up a number for an object that nothing can meet again.
+    #[inline]
     pub(crate) fn number(&mut self) {
-        self.step(Step::Number);
+        if !self.is_direct() {
+            return self.note(Step::Number);
+        }
+        self.engine.skip();
     }
 
     /// Writes what stands for the globals of a function before it has any.
@@ -447,7 +486,7 @@ impl<'a, 'py> Script<'a, 'py> {
         if !is_simple {
             return self.save(cell);
         }
-        self.step(Step::Boundary);
+        self.boundary();
         match content {
             None => {
                 self.helper(Helper::MakeEmptyCell);
@@ -491,20 +530,6 @@ impl<'a, 'py> Script<'a, 'py> {
         self.close_tuple(1);
         self.reduce();
         self.remember_part(class);
-    }
-
-    /// Writes one step, or notes it.
-    #[inline]
-    fn step(&mut self, step: Step) {
-        if self.is_over {
-            return;
-        }
-        if self.queues {
-            self.queued.push(step);
-            return;
-        }
-        let engine = &mut *self.engine;
-        quiet(self.py, |q| engine.simple_step(q, &step));
     }
 }
 
