@@ -10,6 +10,7 @@ the high four bits and, in the low four, what its argument is (see KINDS).
 import json
 import subprocess
 import sys
+from typing import Any
 
 KINDS = {
     "other": 1,
@@ -50,7 +51,7 @@ pub(super) type Table = ((u8, u8), [u8; 256]);
 """
 
 
-def kind(name: str, number: int, about: dict) -> str:
+def kind(name: str, number: int, about: dict[str, Any]) -> str:
     """Return what the argument of an opcode is."""
     version = tuple(about["version"])
     if name in ("EXTENDED_ARG", "RESUME", "CACHE"):
@@ -73,7 +74,7 @@ def kind(name: str, number: int, about: dict) -> str:
     return "other"
 
 
-def table(about: dict) -> str:
+def table(about: dict[str, Any]) -> str:
     """Return one version's table as Rust."""
     entries = [0] * 256
     for name, number in about["opcodes"].items():

@@ -37,7 +37,7 @@ _INNER: Final = ("cloudpickle", "cloudpickle_fast")
 
 # What children look at: see _standin_site/sitecustomize.py.
 ENVIRONMENT: Final = "QUICKPICKLE_STANDIN"
-_SITE: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_standin_site")
+SITE: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_standin_site")
 
 # The names of the module pickle that are ours as well.
 _PICKLE_NAMES: Final = ("Pickler", "Unpickler", "dump", "dumps", "load", "loads")
@@ -168,30 +168,37 @@ def status() -> Status:
 
     with _lock:
         return Status(
-            cloudpickle=isinstance(sys.modules.get(_PACKAGE), _Alias),
+            cloudpickle=_stands_in(sys.modules.get(_PACKAGE)),
             pickle=pickle.dumps is quickpickle.dumps,
             children=ENVIRONMENT in os.environ,
             rebound=tuple(label for layer in _layers for label in layer.rebound),
         )
 
 
-class _Alias(ModuleType):
+# What marks a module that stands in for one of cloudpickle's. Such a module is of no class of its own, because
+# only plain modules are pickled by name.
+_MARK: Final = "__standing_in__"
+
+
+def _stands_in(module: object) -> bool:
+    return isinstance(module, ModuleType) and _MARK in vars(module)
+
+
+def _alias(name: str) -> ModuleType:
     """A module of the package cloudpickle whose names are those of quickpickle.cloudpickle."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("__path__", "__file__", "__spec__"):
-            raise AttributeError(name)
-        ours = importlib.import_module("quickpickle.cloudpickle")
-        return getattr(ours, name)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *dir(importlib.import_module("quickpickle.cloudpickle"))})
-
-
-def _alias(name: str) -> _Alias:
     ours = importlib.import_module("quickpickle.cloudpickle")
-    made = _Alias(name, ours.__doc__)
+    made = ModuleType(name, ours.__doc__)
     made.__dict__.update({key: value for key, value in vars(ours).items() if not _is_module_attribute(key)})
+
+    def ask(attribute: str) -> Any:
+        if attribute in ("__path__", "__file__"):
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        return getattr(ours, attribute)
+
+    def names() -> list[str]:
+        return sorted({*vars(made), *dir(ours)})
+
+    made.__dict__.update({"__getattr__": ask, "__dir__": names, _MARK: "quickpickle"})
     return made
 
 
@@ -201,7 +208,7 @@ def _is_module_attribute(name: str) -> bool:
 
 
 def _stand_in_for_cloudpickle(layer: StandIn) -> None:
-    if isinstance(sys.modules.get(_PACKAGE), _Alias):
+    if _stands_in(sys.modules.get(_PACKAGE)):
         return
     package = _alias(_PACKAGE)
     package.__path__ = []
@@ -342,5 +349,5 @@ def _stand_in_in_children(layer: StandIn) -> None:
     wanted = ",".join(name for name, value in (("cloudpickle", layer.cloudpickle), ("pickle", layer.pickle)) if value)
     layer._set_environment(ENVIRONMENT, wanted)
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    if _SITE not in paths:
-        layer._set_environment("PYTHONPATH", os.pathsep.join([_SITE, *paths]))
+    if SITE not in paths:
+        layer._set_environment("PYTHONPATH", os.pathsep.join([SITE, *paths]))

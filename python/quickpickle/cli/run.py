@@ -106,6 +106,6 @@ def _execute(code: CodeType, main: ModuleType) -> int:
     except BaseException as error:
         # As the interpreter shows it: without the frames that led to the script.
         shown = error.__traceback__.tb_next if error.__traceback__ is not None else None
-        sys.excepthook(type(error), error, shown)
+        sys.excepthook(type(error), error.with_traceback(shown), shown)
         return ExitCode.INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
