@@ -58,7 +58,8 @@ def same(ours: dict[Any, Any], theirs: dict[Any, Any]) -> None:
     assert repr(list(ours.items())) == repr(list(theirs.items()))
     assert [type(k) for k in ours] == [type(k) for k in theirs]
     for key, value in theirs.items():
-        assert key in ours and repr(ours[key]) == repr(value)
+        assert key in ours
+        assert repr(ours[key]) == repr(value)
     assert gc.is_tracked(ours) or not gc.is_tracked(theirs)
     copies = [d.copy() for d in (ours, theirs)]
     for d in (ours, theirs):

@@ -242,8 +242,22 @@ impl Memo {
     /// consistent before that happens.
     #[inline(always)]
     pub(crate) fn clear(&mut self, py: Python<'_>) {
-        if !self.log.is_empty() || self.first != 0 {
+        // Where no other code ran, no references were taken: all there is to do for most small pickles.
+        if self.settled == 0 && self.log.capacity() <= KEEP && self.slots.len() <= KEEP {
+            self.log.clear();
+            (self.first, self.used) = (0, 0);
+            self.next_generation();
+        } else {
             self.clear_all(py);
+        }
+    }
+
+    /// Makes all slots free.
+    #[inline(always)]
+    fn next_generation(&mut self) {
+        match self.generation.checked_add(1) {
+            Some(next) => self.generation = next,
+            None => (self.generation, self.slots, self.limit) = (1, Vec::new(), 0),
         }
     }
 
@@ -256,10 +270,7 @@ impl Memo {
         if self.slots.len() > KEEP {
             (self.slots, self.limit) = (Vec::new(), 0);
         }
-        match self.generation.checked_add(1) {
-            Some(next) => self.generation = next,
-            None => (self.generation, self.slots, self.limit) = (1, Vec::new(), 0),
-        }
+        self.next_generation();
         for &address in &log[..settled] {
             if let Some(object) = NonNull::new(address as *mut ffi::PyObject) {
                 // SAFETY: settled entries own a reference each, which is given up exactly once: the log was taken out.

@@ -15,7 +15,7 @@ use super::object::{Obj, Quiet};
 
 /// One of the types.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Time {
+pub(crate) enum Temporal {
     /// `datetime.date`
     Date,
     /// `datetime.datetime`
@@ -34,14 +34,19 @@ pub(crate) enum State {
     Delta([i32; 3]),
 }
 
-const ALL: [Time; 4] = [Time::Date, Time::DateTime, Time::Time, Time::Delta];
+const ALL: [Temporal; 4] = [
+    Temporal::Date,
+    Temporal::DateTime,
+    Temporal::Time,
+    Temporal::Delta,
+];
 
 /// The addresses of the types, in the order of `ALL`; 0 until they are known.
 static TYPES: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
 /// The type that `class` is, looked up in the module's C API if need be.
 #[inline(always)]
-pub(crate) fn of_class(class: &Bound<'_, PyAny>) -> Option<Time> {
+pub(crate) fn of_class(class: &Bound<'_, PyAny>) -> Option<Temporal> {
     let address = class.as_ptr() as usize;
     if TYPES[0].load(Ordering::Relaxed) == 0 && compat::is_static_class_of(class, "datetime") {
         ask();
@@ -74,7 +79,7 @@ fn ask() {
 }
 
 #[inline(always)]
-fn known(address: usize) -> Option<Time> {
+fn known(address: usize) -> Option<Temporal> {
     let at = TYPES
         .iter()
         .position(|ty| ty.load(Ordering::Relaxed) == address)?;
@@ -83,12 +88,17 @@ fn known(address: usize) -> Option<Time> {
 
 /// The type of an object, if it is one of these.
 #[inline(always)]
-pub(crate) fn of(obj: Obj<'_>) -> Option<Time> {
+pub(crate) fn of(obj: Obj<'_>) -> Option<Temporal> {
     known(obj.type_ptr().as_ptr() as usize)
 }
 
 /// What an object of that exact type reduces to in `protocol` (3 or later); None where it has a time zone.
-pub(crate) fn state<'q>(_q: Quiet<'q>, obj: Obj<'q>, time: Time, protocol: u8) -> Option<State> {
+pub(crate) fn state<'q>(
+    _q: Quiet<'q>,
+    obj: Obj<'q>,
+    time: Temporal,
+    protocol: u8,
+) -> Option<State> {
     if of(obj) != Some(time) {
         return None;
     }
@@ -98,12 +108,12 @@ pub(crate) fn state<'q>(_q: Quiet<'q>, obj: Obj<'q>, time: Time, protocol: u8) -
     // SAFETY: the object is of the exact type whose struct is read; nothing changes it while it is alive.
     unsafe {
         match time {
-            Time::Date => {
+            Temporal::Date => {
                 let date = &*obj.as_ptr().cast::<ffi::PyDateTime_Date>();
                 bytes[..4].copy_from_slice(&date.data);
                 Some(State::Bytes(bytes, 4))
             }
-            Time::DateTime => {
+            Temporal::DateTime => {
                 let time = obj.as_ptr().cast::<ffi::PyDateTime_DateTime>();
                 if (*time).hastzinfo != 0 {
                     return None;
@@ -112,7 +122,7 @@ pub(crate) fn state<'q>(_q: Quiet<'q>, obj: Obj<'q>, time: Time, protocol: u8) -
                 bytes[2] |= mark((*time).fold);
                 Some(State::Bytes(bytes, 10))
             }
-            Time::Time => {
+            Temporal::Time => {
                 let time = obj.as_ptr().cast::<ffi::PyDateTime_Time>();
                 if (*time).hastzinfo != 0 {
                     return None;
@@ -121,7 +131,7 @@ pub(crate) fn state<'q>(_q: Quiet<'q>, obj: Obj<'q>, time: Time, protocol: u8) -
                 bytes[0] |= mark((*time).fold);
                 Some(State::Bytes(bytes, 6))
             }
-            Time::Delta => {
+            Temporal::Delta => {
                 let delta = &*obj.as_ptr().cast::<ffi::PyDateTime_Delta>();
                 Some(State::Delta([
                     delta.days,
@@ -145,7 +155,7 @@ pub(crate) fn make<'py>(
 
 #[inline(never)]
 fn make_known<'py>(
-    time: Time,
+    time: Temporal,
     class: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
 ) -> Option<Bound<'py, PyAny>> {
@@ -156,7 +166,7 @@ fn make_known<'py>(
     // object of exactly `class`, or an exception.
     let made = unsafe {
         let api = &*ffi::PyDateTimeAPI();
-        if time == Time::Delta {
+        if time == Temporal::Delta {
             if args.len() != 3 {
                 return None;
             }
@@ -191,11 +201,11 @@ fn make_known<'py>(
                 sane.then_some((i32::from(h), i32::from(m), i32::from(s), micros))
             };
             match (time, state) {
-                (Time::Date, &[high, low, month, day]) => {
+                (Temporal::Date, &[high, low, month, day]) => {
                     let (year, month, day) = date(high, low, month, day)?;
                     (api.Date_FromDate)(year, month, day, api.DateType)
                 }
-                (Time::DateTime, &[high, low, month, day, h, m, s, a, b, c]) => {
+                (Temporal::DateTime, &[high, low, month, day, h, m, s, a, b, c]) => {
                     let (year, month, day) = date(high, low, month, day)?;
                     let (h, m, s, micros) = clock(h, m, s, [a, b, c])?;
                     let none = ffi::Py_None();
@@ -211,7 +221,7 @@ fn make_known<'py>(
                         api.DateTimeType,
                     )
                 }
-                (Time::Time, &[h, m, s, a, b, c]) => {
+                (Temporal::Time, &[h, m, s, a, b, c]) => {
                     let (h, m, s, micros) = clock(h, m, s, [a, b, c])?;
                     (api.Time_FromTime)(h, m, s, micros, ffi::Py_None(), api.TimeType)
                 }

@@ -3,7 +3,7 @@
 use quickpickle_format::opcode::byte;
 
 use crate::ffi::object::{Obj, Quiet};
-use crate::ffi::time::{self, State, Time};
+use crate::ffi::time::{self, State, Temporal};
 
 use super::engine::Engine;
 use super::walk::{Ask, Fresh, Progress};
@@ -14,7 +14,7 @@ impl Engine {
         &mut self,
         q: Quiet<'q>,
         obj: Obj<'q>,
-        time: Time,
+        time: Temporal,
         fresh: Fresh,
     ) -> Progress<'q> {
         let protocol = self.out.protocol();

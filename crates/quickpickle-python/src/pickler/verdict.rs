@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyType};
 use crate::ffi::compat;
 use crate::ffi::instance::{self, Place};
 use crate::ffi::object::{Anchor, TypePtr, quiet};
-use crate::ffi::time::{self, Time};
+use crate::ffi::time::{self, Temporal};
 use crate::python_types::library;
 
 /// Classes remembered; more than that evict each other.
@@ -35,7 +35,7 @@ enum Walk {
     /// By their attributes.
     Fields,
     /// As a value of datetime.
-    Time(Time),
+    Time(Temporal),
 }
 
 /// What is known of classes.
@@ -48,7 +48,7 @@ pub(super) enum Verdict {
     /// Walk it.
     Walk,
     /// It is one of datetime's values: write what those reduce to.
-    Time(Time),
+    Time(Temporal),
     /// Ask its reducer.
     Reduce,
     /// Judge its class first.
