@@ -209,3 +209,26 @@ def test_exponential_sharing_is_linear_to_load() -> None:
         cap=CAP,
         timeout=30,
     )
+
+
+@pytest.mark.parametrize("order", ["inner first", "outer first"])
+def test_states_asked_for_while_they_are_read(order: str) -> None:
+    """Instances nested in each other's states, whose state dicts are fetched before they are complete: linear too."""
+    child.check(
+        f"""
+        import struct
+        from tests import samples as s
+        depth = 120_000
+        begin = b"h\\x00)\\x81\\x94}}\\x94(\\x8c\\x01x"
+        numbers = range(2, 2 + 2 * depth, 2)
+        if {order!r} == "inner first":
+            numbers = reversed(numbers)
+        gets = b"".join(b"j" + struct.pack("<I", n) + b"0" for n in numbers)
+        data = b"\\x80\\x04\\x8c\\x0dtests.samples\\x8c\\x05Plain\\x93\\x94" + begin * depth + gets + b"N" + b"ub" * depth + b"."
+        value, levels = P.loads(data), 0
+        while value is not None:
+            value, levels = value.x, levels + 1
+        assert levels == depth
+        """,
+        timeout=30,
+    )

@@ -69,6 +69,20 @@ impl Stack {
         self.items.insert(index.min(self.items.len()), object);
     }
 
+    /// Puts objects where they belong, counted from the bottom as the stack is now and in ascending order, each in front
+    /// of what is there.
+    pub(crate) fn insert_all(&mut self, new: Vec<(usize, Bound<'_, PyAny>)>) {
+        let mut at = new.first().map_or(0, |&(at, _)| at).min(self.items.len());
+        let mut above = self.items.split_off(at).into_iter();
+        for (place, object) in new {
+            let moved = place.saturating_sub(at);
+            self.items.extend(above.by_ref().take(moved));
+            at += moved;
+            self.push(object);
+        }
+        self.items.extend(above);
+    }
+
     /// Removes all objects from `from` on. They are off the stack before the first is dropped, which may run code.
     pub(crate) fn truncate(&mut self, py: Python<'_>, from: usize) {
         if from < self.items.len() {

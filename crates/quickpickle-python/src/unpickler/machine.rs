@@ -74,6 +74,8 @@ pub(super) struct Machine<'py, 'a> {
     pub(super) protocol: u8,
     /// Stack length that no pop may go below: that of the last mark.
     fence: usize,
+    /// Marks below this one have no dict that was left out.
+    deferred_from: usize,
     /// Where the frame ends that is being read; beyond everything where there is none. Frames bound operations since 3.14.
     frame_end: u64,
     /// Where the last operation that may run other code ended.
@@ -106,6 +108,7 @@ impl<'py, 'a> Machine<'py, 'a> {
             hooks,
             protocol: 0,
             fence: 0,
+            deferred_from: usize::MAX,
             frame_end: u64::MAX,
             at: 0,
             made: 0,
@@ -302,21 +305,11 @@ impl<'py, 'a> Machine<'py, 'a> {
         let instance = match self.memory.memo.other(py, number) {
             Other::StateOf(instance) => instance,
             Other::Pending(index) => {
-                let Some(mark) = self
-                    .memory
-                    .marks
-                    .get(index)
-                    .copied()
-                    .filter(|mark| mark.state == number + 1)
-                else {
+                let mark = self.memory.marks.get(index);
+                if mark.is_none_or(|mark| mark.state != number + 1) {
                     return Ok(None);
-                };
-                self.make_state_dict(mark);
-                for mark in &mut self.memory.marks[index..] {
-                    mark.at += 1;
                 }
-                self.memory.marks[index].state = 0;
-                self.fence = self.memory.marks.last().map_or(0, |mark| mark.at);
+                self.make_state_dicts();
                 return Ok(self.memory.memo.get(py, number));
             }
             Other::Nothing => return Ok(None),
@@ -333,8 +326,36 @@ impl<'py, 'a> Machine<'py, 'a> {
         Ok(Some(copy))
     }
 
+    /// Makes all dicts that were left out: one by one, each would move what is on the stack above it, which an input could
+    /// make arbitrarily slow.
+    #[cold]
+    fn make_state_dicts(&mut self) {
+        let mut made = Vec::new();
+        let first = std::mem::replace(&mut self.deferred_from, usize::MAX);
+        for mark in self.memory.marks.iter_mut().skip(first) {
+            if mark.state != 0 {
+                let dict = PyDict::new(self.py).into_any();
+                made.push((mark.at, mark.state - 1, dict));
+                mark.state = 0;
+            }
+            mark.at += made.len();
+        }
+        let dicts = made.iter().map(|(at, _, dict)| (*at, dict.clone()));
+        self.memory.stack.insert_all(dicts.collect());
+        for (_, number, dict) in made {
+            // Unless another PUT has taken the number meanwhile.
+            if let Other::Pending(_) = self.memory.memo.other(self.py, number) {
+                drop(self.memory.memo.put(number, dict));
+            }
+        }
+        self.fence = self.memory.marks.last().map_or(0, |mark| mark.at);
+    }
+
     fn mark_here(&mut self, state: usize) {
         let at = self.memory.stack.len();
+        if state != 0 {
+            self.deferred_from = self.deferred_from.min(self.memory.marks.len());
+        }
         self.memory.marks.push(Mark { at, state });
         self.fence = at;
     }
