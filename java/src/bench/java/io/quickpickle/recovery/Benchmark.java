@@ -4,6 +4,8 @@ import java.io.File;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -130,6 +132,57 @@ public final class Benchmark {
         }
     }
 
+    /** Each record written to space taken ahead, and fdatasync: what the device asks for, and no store. */
+    private static final class BareSync extends PersistenceEngine {
+        private final RecordCodec codec;
+        private final FileChannel file;
+        private final List<byte[]> values = new ArrayList<>();
+
+        BareSync(RecordCodec codec, File path) throws IOException {
+            this.codec = codec;
+            file = FileChannel.open(path.toPath(), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+            file.write(ByteBuffer.allocate(4 << 20), 0);
+            file.force(true);
+        }
+
+        private void write(ByteBuffer bytes) {
+            try {
+                if (file.position() + bytes.remaining() > 4 << 20) {
+                    file.position(0);
+                }
+                file.write(bytes);
+                file.force(false);
+            } catch (IOException error) {
+                throw new java.io.UncheckedIOException(error);
+            }
+        }
+
+        @Override
+        public void persist(String name, Object record) {
+            ByteBuffer value = codec.encode(record);
+            int start = value.arrayOffset() + value.position();
+            values.add(Arrays.copyOfRange(value.array(), start, start + value.remaining()));
+            write(value);
+        }
+
+        @Override
+        public void unpersist(String name) {
+            values.clear();
+            write(ByteBuffer.allocate(96));
+        }
+
+        @Override
+        public <T> Seq<T> read(String prefix, ClassTag<T> tag) {
+            List<T> records = new ArrayList<>();
+            for (byte[] value : values) {
+                @SuppressWarnings("unchecked")
+                T record = (T) codec.decode(value);
+                records.add(record);
+            }
+            return CollectionConverters.asScala(records).toSeq();
+        }
+    }
+
     /** With resources, without an endpoint: outside an RPC environment none can be read. */
     private static WorkerInfo worker(int number) {
         Map<String, WorkerResourceInfo> resources = Map.of("gpu", resource("gpu", "0", "1", "2"), "fpga", resource("fpga", "3", "4", "5"));
@@ -186,6 +239,7 @@ public final class Benchmark {
                     cases.add(new Case("log " + sync, name, medium, true, slow && sync.equals("always"),
                             ours(java, name, "log", new File(place, "log-" + sync), "spark.quickpickle.recovery.sync", sync)));
                 }
+                cases.add(new Case("write+fdatasync", name, medium, true, slow, new BareSync(codec, new File(place, "bare"))));
                 cases.add(new Case("file_system", name, medium, true, slow,
                         ours(java, name, "file_system", new File(place, "files"))));
             }
