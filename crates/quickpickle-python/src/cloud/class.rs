@@ -107,7 +107,7 @@ pub(crate) fn save(engine: &mut Engine, class: &Bound<'_, PyType>, cloud: Cloud)
     let mut body = s.open_dict(count);
     for (key, value) in kwargs {
         if let Some(value) = value {
-            s.save(Anchor::of(key.as_any()));
+            s.name(key);
             s.save_made(value);
             s.end_item(&mut body);
         }
@@ -221,6 +221,23 @@ pub(crate) fn own_items<'py>(
     class: &Bound<'py, PyType>,
     dict: &Bound<'py, PyDict>,
 ) -> PyResult<Items<'py>> {
+    Ok(without_names(named_items(class, dict)?))
+}
+
+/// As [`Items`], with each name's text.
+type NamedItems<'py> = Vec<(String, Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+fn without_names(items: NamedItems<'_>) -> Items<'_> {
+    items
+        .into_iter()
+        .map(|(_, key, value)| (key, value))
+        .collect()
+}
+
+fn named_items<'py>(
+    class: &Bound<'py, PyType>,
+    dict: &Bound<'py, PyDict>,
+) -> PyResult<NamedItems<'py>> {
     let py = class.py();
     let is_enum = enums::is_enum(class)?;
     let bases = class
@@ -239,7 +256,7 @@ pub(crate) fn own_items<'py>(
         };
         let text = name.to_string_lossy().into_owned();
         // An enumeration is given much that its base has too.
-        if IMPLICIT.contains(&text.as_str()) || is_enum && text.starts_with('_') {
+        if text.starts_with('_') && (is_enum || IMPLICIT.contains(&text.as_str())) {
             let mut inherited = None;
             for dict in &dicts {
                 inherited = dict.get_item(name)?;
@@ -251,13 +268,10 @@ pub(crate) fn own_items<'py>(
                 continue;
             }
         }
-        items.push((text, key.clone(), value));
+        items.push((text, key, value));
     }
-    items.sort_by(|(one, ..), (other, ..)| one.cmp(other));
-    Ok(items
-        .into_iter()
-        .map(|(_, key, value)| (key, value))
-        .collect())
+    items.sort_unstable_by(|(one, ..), (other, ..)| one.cmp(other));
+    Ok(items)
 }
 
 /// What fills a class once it is made.
@@ -267,31 +281,26 @@ pub(crate) fn state<'py>(
     cloud: Cloud,
 ) -> PyResult<Items<'py>> {
     let py = class.py();
-    let mut items = own_items(class, dict)?;
-    let mut remove: Vec<String> = vec!["__weakref__".into(), "__dict__".into()];
-    if cfg!(Py_3_14) {
-        remove.push("__annotate_func__".into());
-    }
-    let registered = abc_registry(class, cloud)?;
-    if registered.is_some() {
-        remove.extend(
-            [
-                "_abc_cache",
-                "_abc_negative_cache",
-                "_abc_negative_cache_version",
-                "_abc_impl",
-            ]
-            .map(String::from),
-        );
-    }
+    let mut items = named_items(class, dict)?;
+    let registered = if class.get_type().is(py.get_type::<PyType>()) {
+        None
+    } else {
+        abc_registry(class, cloud)?
+    };
     // What the slots make, under whatever names: they make it again.
     let has_slots = dict.contains(intern!(py, "__slots__"))?;
-    items.retain(|(key, value)| {
-        !(has_slots && compat::is_member(value))
-            && key
-                .cast::<PyString>()
-                .is_ok_and(|key| !remove.iter().any(|name| key == name.as_str()))
+    items.retain(|(name, _, value)| {
+        let is_made_anew = match name.as_str() {
+            "__weakref__" | "__dict__" => true,
+            "__annotate_func__" => cfg!(Py_3_14),
+            "_abc_cache" | "_abc_negative_cache" | "_abc_negative_cache_version" | "_abc_impl" => {
+                registered.is_some()
+            }
+            _ => false,
+        };
+        !(is_made_anew || has_slots && compat::is_member(value))
     });
+    let mut items = without_names(items);
     if let Some(registered) = registered {
         let name = intern!(py, "_abc_impl").clone().into_any();
         items.push((name, registered.into_any()));

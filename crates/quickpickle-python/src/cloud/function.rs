@@ -12,7 +12,7 @@ use crate::ffi::types::{Kind, classify};
 use crate::pickler::{BaseGlobals, Engine, Script};
 
 use super::wire::Helper;
-use super::{Cloud, by_value, code, globals};
+use super::{Cloud, by_value, code, globals, misc};
 
 /// Writes a function by value; false, and nothing is written, where it is pickled by reference.
 pub(crate) fn save(
@@ -21,8 +21,25 @@ pub(crate) fn save(
     cloud: Cloud,
 ) -> PyResult<bool> {
     let py = function.py();
-    if !is_surely_dynamic(function) && by_value::is_by_reference(function.as_any())? {
-        return Ok(false);
+    if !is_surely_dynamic(function)
+        && let Some((module, _, found)) = by_value::find(function.as_any(), None)?
+        && by_value::may_refer_to(&module)?
+    {
+        if found.is(function) {
+            return Ok(false);
+        }
+        // The function of a class method: under its name there is a method.
+        if compat::method_function(&found).is_some_and(|of_method| of_method.is(function)) {
+            let name = intern!(py, "__func__").clone().into_any();
+            misc::call(
+                engine,
+                function.as_any(),
+                misc::getattr(py)?,
+                vec![found, name],
+                cloud,
+            )?;
+            return Ok(true);
+        }
     }
     // All that may run other code comes first.
     let code = function_view::view(function).code.pin(py);
@@ -75,13 +92,6 @@ pub(crate) fn save(
         Some(dict) => dict.pin(py).cast::<PyDict>()?.iter().collect(),
         None => Vec::new(),
     };
-    // Set like any other attribute by whoever fills the function.
-    let type_params = if cfg!(Py_3_12) {
-        compat::optional_attribute(function.as_any(), intern!(py, "__type_params__"))?
-            .filter(|params| params.len().is_ok_and(|len| len > 0))
-    } else {
-        None
-    };
 
     // From here on nothing runs but the script.
     let view = function_view::view(function);
@@ -132,10 +142,8 @@ pub(crate) fn save(
         s.end_item(&mut state);
     }
     s.close_dict(state);
-    let mut state = s.open_dict(10 + usize::from(type_params.is_some()));
-    let key = |s: &mut Script<'_, '_>, key: &Bound<'_, PyString>| {
-        s.save(Anchor::of(key.as_any()));
-    };
+    let mut state = s.open_dict(10 + usize::from(view.type_params.is_some()));
+    let key = |s: &mut Script<'_, '_>, key: &Bound<'_, PyString>| s.name(key);
     key(s, intern!(py, "__name__"));
     s.copy(view.name);
     s.end_item(&mut state);
@@ -187,9 +195,10 @@ pub(crate) fn save(
     }
     s.close_dict(inner);
     s.end_item(&mut state);
-    if let Some(type_params) = type_params {
+    if let Some(type_params) = view.type_params {
+        // Set like any other attribute by whoever fills the function.
         key(s, intern!(py, "__type_params__"));
-        s.save_made(type_params);
+        s.save(type_params);
         s.end_item(&mut state);
     }
     s.close_dict(state);

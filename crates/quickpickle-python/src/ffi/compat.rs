@@ -244,6 +244,20 @@ pub(crate) fn bind_method<'py>(
     unsafe { Bound::from_owned_ptr_or_err(to.py(), PyMethod_New(function.as_ptr(), to.as_ptr())) }
 }
 
+/// The function of a bound method; None if it is something else.
+pub(crate) fn method_function<'py>(method: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+    // SAFETY: alive; what the accessor borrows is held by the method, checked to be one.
+    unsafe {
+        if ffi::Py_TYPE(method.as_ptr()) != &raw mut PyMethod_Type {
+            return None;
+        }
+        Some(Bound::from_borrowed_ptr(
+            method.py(),
+            PyMethod_Function(method.as_ptr()),
+        ))
+    }
+}
+
 /// The function of a method bound to `to`; None if it is something else.
 pub(crate) fn function_bound_to<'py>(
     method: &Bound<'py, PyAny>,

@@ -27,6 +27,8 @@ pub(crate) struct FunctionView {
     pub(crate) module: Option<Anchor>,
     /// Attributes of its own, if a dict for them exists.
     pub(crate) dict: Option<Anchor>,
+    /// Type parameters, if it has any (3.12 and later).
+    pub(crate) type_params: Option<Anchor>,
     /// Annotations, if it has any and they are in a dict already.
     pub(crate) annotations: Annotations,
 }
@@ -65,6 +67,13 @@ pub(crate) fn view(function: &Bound<'_, PyFunction>) -> FunctionView {
             doc: anchor(fields.func_doc),
             module: anchor(fields.func_module),
             dict: anchor(fields.func_dict),
+            #[cfg(Py_3_12)]
+            type_params: anchor(fields.func_typeparams).filter(|_| {
+                ffi::PyTuple_CheckExact(fields.func_typeparams) != 0
+                    && ffi::PyTuple_GET_SIZE(fields.func_typeparams) > 0
+            }),
+            #[cfg(not(Py_3_12))]
+            type_params: None,
             annotations: if annotations.is_null() {
                 if lazy {
                     Annotations::Compact

@@ -160,6 +160,32 @@ impl<'a, 'py> Script<'a, 'py> {
         }
     }
 
+    /// Saves a str that lives for ever, and is no longer than a name.
+    #[inline]
+    pub(crate) fn name(&mut self, name: &Bound<'_, PyString>) {
+        let anchor = Anchor::of(name.as_any());
+        if !self.is_direct() || self.engine.asks_hooks() {
+            return self.save(anchor);
+        }
+        let engine = &mut *self.engine;
+        let written = quiet(self.py, |q| {
+            let obj = anchor.obj(q);
+            engine.boundary();
+            match classify(obj) {
+                Kind::Str(text) => {
+                    engine.open += 1;
+                    let written = engine.string(q, obj, text);
+                    engine.open -= 1;
+                    written
+                }
+                _ => false,
+            }
+        });
+        if !written {
+            self.save(anchor);
+        }
+    }
+
     /// Saves an object made for the purpose.
     pub(crate) fn save_made(&mut self, obj: Bound<'py, PyAny>) {
         let anchor = self.hold(obj);
@@ -458,7 +484,11 @@ impl<'a, 'py> Script<'a, 'py> {
         }
         let mut state = self.open_dict(items.len());
         for (key, value) in items {
-            self.save_made(key.into_bound(self.py));
+            let key = key.into_bound(self.py);
+            match key.cast::<PyString>() {
+                Ok(name) => self.name(name),
+                Err(_) => self.save(Anchor::of(&key)),
+            }
             self.save_made(value.into_bound(self.py));
             self.end_item(&mut state);
         }

@@ -23,6 +23,8 @@ struct Entry {
     version: u32,
     /// How instances are walked, where they are.
     walk: Option<Walk>,
+    /// How they would be walked, whatever the tables of reducers say.
+    judged: Option<Walk>,
     /// When the tables of reducers were last looked at.
     epoch: u64,
     /// The keys last found to hold no special name, and how many of them.
@@ -61,6 +63,7 @@ impl Verdicts {
             class: 0,
             version: 0,
             walk: None,
+            judged: None,
             epoch: 0,
             harmless: (0, 0),
         };
@@ -111,8 +114,14 @@ impl Verdicts {
     ) -> PyResult<bool> {
         let py = class.py();
         let address = class.as_ptr() as usize;
+        let known = self.entries[Self::slot(address)];
+        let is_known = known.class == address && compat::version_now(class) == Some(known.version);
         // The names of slots are cached in the class, which changes its version: first of all.
-        let judged = judge_class(class)?;
+        let judged = if is_known {
+            known.judged
+        } else {
+            judge_class(class)?
+        };
         let Some(version) = compat::class_version(class) else {
             return Ok(false);
         };
@@ -133,6 +142,7 @@ impl Verdicts {
         *slot = Entry {
             class: address,
             version,
+            judged,
             walk: judged.filter(|_| !listed),
             epoch,
             harmless,

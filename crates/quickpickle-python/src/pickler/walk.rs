@@ -336,7 +336,7 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn string<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, text: Str<'q>) -> bool {
+    pub(super) fn string<'q>(&mut self, q: Quiet<'q>, obj: Obj<'q>, text: Str<'q>) -> bool {
         let Some(fresh) = self.fresh(obj) else {
             return true;
         };
