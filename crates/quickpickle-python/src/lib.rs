@@ -51,6 +51,7 @@ mod _native {
         crate::hook::prepare(module.py());
         let dumps = wrap_pyfunction!(crate::api::dumps, module)?.into_any();
         let loads = wrap_pyfunction!(crate::api::loads, module)?.into_any();
+        crate::cloud::known::prepare(module.py());
         crate::cloud::reconstruct::add(module)?;
         let cloud_dumps = wrap_pyfunction!(crate::cloud::api::cloud_dumps, module)?.into_any();
         crate::ffi::fastcall::add(module, [dumps, loads, cloud_dumps])?;

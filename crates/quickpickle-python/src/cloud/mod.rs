@@ -17,6 +17,7 @@ pub(crate) mod file;
 pub(crate) mod function;
 pub(crate) mod functools;
 pub(crate) mod globals;
+pub(crate) mod known;
 pub(crate) mod making;
 pub(crate) mod method;
 pub(crate) mod misc;

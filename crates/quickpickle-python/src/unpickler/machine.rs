@@ -16,6 +16,7 @@ use super::fail::Fail;
 use super::memo::Memo;
 use super::source::Feed;
 use super::{Hooks, notes};
+use crate::cloud::known;
 use crate::ffi::build;
 use crate::ffi::slots::Other;
 use crate::ffi::stack::Stack;
@@ -745,7 +746,11 @@ where
     #[inline(always)]
     fn unicode(&mut self, source: &mut S, len: u64) -> Done {
         let len = Self::fits(Opcode::BinUnicode, len)?;
-        let text = build::text(self.py, source.bytes(len)?)?;
+        let bytes = source.bytes(len)?;
+        let text = match known::find(self.py, bytes) {
+            Some(known) => known,
+            None => build::text(self.py, bytes)?,
+        };
         self.push_new(source, text)
     }
 

@@ -6,8 +6,26 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::cloud::known;
 use crate::ffi::compat;
 use crate::ffi::function::{self, Field};
+
+/// What each of the known keys means in a function's state; None for what has been seen to already.
+const FIELDS: [Option<Field>; 13] = [
+    Some(Field::Name),
+    Some(Field::QualifiedName),
+    Some(Field::Annotations),
+    Some(Field::KeywordDefaults),
+    Some(Field::Defaults),
+    Some(Field::Module),
+    Some(Field::Doc),
+    None,
+    None,
+    None,
+    Some(Field::Other),
+    Some(Field::Other),
+    Some(Field::Other),
+];
 
 static BUILTINS: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
 
@@ -70,20 +88,17 @@ pub(super) fn set_state<'py>(
         set_closure(object, &closure)?;
     }
     for (name, value) in own.iter() {
-        let Ok(text) = name.cast::<PyString>() else {
-            compat::set_attribute(object, &name, &value)?;
-            continue;
+        // A pickle's strings are these very objects; other strings of the same text may come from a caller.
+        let field = match known::key(&name) {
+            Some(at) => FIELDS[at],
+            None => match name.cast::<PyString>() {
+                Ok(text) => known::number(text.to_str().unwrap_or_default())
+                    .map_or(Some(Field::Other), |at| FIELDS[at]),
+                Err(_) => Some(Field::Other),
+            },
         };
-        let field = match text.to_str().unwrap_or_default() {
-            "__globals__" | "__closure__" | "_cloudpickle_submodules" => continue,
-            "__name__" => Field::Name,
-            "__qualname__" => Field::QualifiedName,
-            "__module__" => Field::Module,
-            "__doc__" => Field::Doc,
-            "__annotations__" => Field::Annotations,
-            "__kwdefaults__" => Field::KeywordDefaults,
-            "__defaults__" => Field::Defaults,
-            _ => Field::Other,
+        let Some(field) = field else {
+            continue;
         };
         if !function::set_field(object, field, &value) {
             compat::set_attribute(object, &name, &value)?;

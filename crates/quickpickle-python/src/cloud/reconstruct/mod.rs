@@ -16,6 +16,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 
 use code::make_code;
 
+use super::known;
 use super::tracker;
 use super::wire_names::{NAMES, Name, is_cloudpickle};
 use crate::ffi::build;
@@ -63,6 +64,9 @@ pub(crate) fn find<'py>(
     name: &Bound<'py, PyString>,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = module.py();
+    if let Some(at) = known::helper(module, name) {
+        return Ok(Some(all(py)?[at].bind(py).clone().into_any()));
+    }
     let Ok(text) = module.to_str() else {
         return Ok(None);
     };
