@@ -87,10 +87,15 @@ class Child:
         self.process.stdin.write(text + "\n")
         self.process.stdin.flush()
 
+    def rest(self) -> str:
+        """What else it prints until its end. Not ``communicate``: that forgets what was read ahead by ``line``."""
+        self.process.stdin.close()
+        return self.process.stdout.read()
+
     def finish(self) -> str:
         """Wait for its end, require success and return the rest of what it printed."""
-        out, err = self.process.communicate(timeout=60)
-        assert self.process.returncode == 0, err
+        out = self.rest()
+        assert self.process.wait(timeout=60) == 0, self.process.stderr.read()
         return out
 
 
@@ -106,4 +111,9 @@ def child() -> Iterator[Callable[..., Child]]:
     yield start
     for one in children:
         one.process.kill()
-        one.process.communicate()
+        one.process.wait()
+        for stream in (one.process.stdin, one.process.stdout, one.process.stderr):
+            try:
+                stream.close()
+            except BrokenPipeError:  # what it was sent last was never read
+                pass

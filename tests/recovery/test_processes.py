@@ -42,7 +42,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(child, tmp_path, engine, syn
         assert writer.line() == "open"
         time.sleep(generator.uniform(0, 0.2))
         writer.process.kill()
-        acknowledged = writer.process.communicate()[0].split("\n")[:-1]
+        acknowledged = writer.rest().split("\n")[:-1]
         last = int(acknowledged[-1]) if acknowledged else -1
         with recovery.open(url, strict=True) as store:
             found = {name: value["number"] for name, value in store.items()}
@@ -59,7 +59,7 @@ def test_kill_9_with_zookeeper(child, zookeeper):
     for _ in range(50):
         writer.line()
     writer.process.kill()
-    acknowledged = writer.process.communicate()[0].split("\n")[:-1]
+    acknowledged = writer.rest().split("\n")[:-1]
     last = int(acknowledged[-1]) if acknowledged else 49
     # The dead master's session, and with it its lock, lives on for a while: the standby waits for it.
     with recovery.open(url, strict=True, wait=60) as store:
