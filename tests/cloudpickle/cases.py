@@ -2,7 +2,7 @@
 
 Each case is source that is run as ``__main__``, so that nothing in it can be imported by the receiver. ``SAME`` holds
 those that cloudpickle gets right, and whose bytes are therefore its bytes; ``BETTER`` those it refuses or loses
-something of. In ``check``, ``x`` is what arrived.
+something of; ``MORE`` more of both. In ``check``, ``x`` is what arrived.
 """
 
 from __future__ import annotations
@@ -348,6 +348,224 @@ BETTER: dict[str, Case] = {
     ),
     "set constant of strs": Case(
         "def f(s): return s in {'alpha', 'beta', 'gamma'}", "f", "assert x('beta') and not x('b')"
+    ),
+}
+
+
+# Other things of the same kinds, each with a twist.
+MORE: dict[str, Case] = {
+    "cache method": Case(
+        "import functools\nclass A:\n    @functools.cache\n    def m(self): return 3\n    @functools.lru_cache\n    def n(self, k=2): return k",
+        "A",
+        "assert x().m()==3 and x().n(5)==5",
+    ),
+    "cached static": Case(
+        "import functools\nclass A:\n    @staticmethod\n    @functools.lru_cache(None)\n    def m(k): return k",
+        "A",
+        "assert x.m(3)==3 and x.m.cache_info().misses==1",
+    ),
+    "dispatchmethod": Case(
+        "import functools\nclass A:\n    @functools.singledispatchmethod\n    def m(self,a): return 'any'\n    @m.register\n    def _(self,a:int): return 'int'",
+        "A()",
+        "assert x.m(1)=='int' and x.m('')=='any'",
+    ),
+    "partialmethod": Case(
+        "import functools\nclass A:\n    def m(self,a,b): return a,b\n    p=functools.partialmethod(m,1)",
+        "A()",
+        "assert x.p(2)==(1,2)",
+    ),
+    "total ordering": Case(
+        "import functools\n@functools.total_ordering\nclass A:\n    def __init__(s,n): s.n=n\n    def __eq__(s,o): return s.n==o.n\n    def __lt__(s,o): return s.n<o.n",
+        "A(1)",
+        "assert x<=x and x>type(x)(0)",
+    ),
+    "enum auto": Case(
+        "import enum\nclass E(enum.Enum):\n    A=enum.auto()\n    B=enum.auto()", "E", "assert x.B.value==2"
+    ),
+    "enum flag": Case(
+        "import enum\nclass F(enum.Flag):\n    A=1\n    B=2\n    AB=3",
+        "F.AB|F.A",
+        "F=type(x)\nassert x is F.AB and (F.A|F.B) is F.AB",
+    ),
+    "enum str": Case(
+        "import enum\nclass F(str,enum.Enum):\n    A='a'\n    def __str__(self): return 'S'",
+        "F.A",
+        "assert str(x)=='S' and x=='a'",
+    ),
+    "enum unique int": Case(
+        "import enum\n@enum.unique\nclass F(enum.IntEnum):\n    A=1\n    _ignore_=['z']", "F", "assert x.A+1==2"
+    ),
+    "enum mixin": Case(
+        "import enum\nclass Base:\n    def hi(self): return self.name\nclass F(Base,enum.Enum):\n    A=[1]",
+        "F.A",
+        "assert x.hi()=='A' and x.value==[1]",
+    ),
+    "enum in function": Case(
+        "import enum\nclass E(enum.Enum):\n    A=1\ndef f(): return E.A", "(f,E)", "f,E=x\nassert f() is E.A"
+    ),
+    "dataclass with all kinds of fields": Case(
+        "import dataclasses,typing\n@dataclasses.dataclass\nclass D:\n    a:int\n    c:typing.ClassVar[int]=1\n    i:dataclasses.InitVar[int]=5\n    _:dataclasses.KW_ONLY\n    k:int=dataclasses.field(default=3,repr=False,metadata={'z':1})\n    def __post_init__(self,i): self.t=i",
+        "D(1,k=4)",
+        "import dataclasses\nassert [f.name for f in dataclasses.fields(x)]==['a','k'] and x.t==5 and dataclasses.replace(x,a=3,i=1).a==3 and dataclasses.fields(x)[1].metadata['z']==1",
+    ),
+    "frozen dataclasses that inherit": Case(
+        "import dataclasses\n@dataclasses.dataclass(order=True,frozen=True)\nclass A:\n    a:int=1\n@dataclasses.dataclass(order=True,frozen=True)\nclass B(A):\n    b:list=dataclasses.field(default_factory=list)",
+        "B()",
+        "import dataclasses\nassert hash(type(x).__mro__[1]())is not None and x==type(x)() and dataclasses.asdict(x)=={'a':1,'b':[]}",
+    ),
+    "slotted dataclasses that inherit": Case(
+        "import dataclasses\n@dataclasses.dataclass(slots=True)\nclass A:\n    a:int\n@dataclasses.dataclass(slots=True)\nclass B(A):\n    b:int",
+        "B(1,2)",
+        "assert (x.a,x.b)==(1,2) and not hasattr(x,'__dict__')",
+    ),
+    "slot str": Case("class A:\n    __slots__='a'\na=A(); a.a=1", "a", "assert x.a==1 and not hasattr(x,'__dict__')"),
+    "slot empty": Case(
+        "class A:\n    __slots__=()\nclass B(A):\n    __slots__=('b',)\nb=B(); b.b=2", "b", "assert x.b==2"
+    ),
+    "slot private": Case(
+        "class _A:\n    __slots__=('__x',)\n    def __init__(s): s.__x=4\n    def g(s): return s.__x",
+        "_A()",
+        "assert x.g()==4",
+    ),
+    "slot getstate": Case(
+        "class A:\n    __slots__=('a',)\n    def __getstate__(s): return {'a':s.a}\n    def __setstate__(s,d): s.a=d['a']\na=A(); a.a=1",
+        "a",
+        "assert x.a==1",
+    ),
+    "abc slots": Case(
+        "import abc\nclass A(abc.ABC):\n    __slots__=('a',)\n    @abc.abstractmethod\n    def m(self): ...\nclass B(A):\n    __slots__=()\n    def m(self): return self.a\nb=B(); b.a=3",
+        "b",
+        "assert x.m()==3",
+    ),
+    "abc meta derived": Case(
+        "import abc\nclass M(abc.ABCMeta):\n    def __new__(m,n,b,ns,**k):\n        c=super().__new__(m,n,b,ns)\n        c.tag=ns['tag']\n        return c\nclass A(metaclass=M):\n    tag=4\n    @abc.abstractmethod\n    def m(self):...\nclass B(A):\n    tag=5\n    def m(self): return 1",
+        "(A,B())",
+        "A,b=x\nassert isinstance(b,A) and b.tag==5\ntry: A()\nexcept TypeError: pass\nelse: raise AssertionError",
+    ),
+    "metaclass with a namespace of its own": Case(
+        "import collections\nclass M(type):\n    @classmethod\n    def __prepare__(m,n,b,**k): return collections.OrderedDict(k['z'] if 'z' in k else {})\n    def __new__(m,n,b,ns,z=None): return super().__new__(m,n,b,dict(ns))\nclass A(metaclass=M): v=1",
+        "A",
+        "assert x.v==1",
+    ),
+    "metaclass that wants an attribute": Case(
+        "class M(type):\n    def __new__(m,n,b,ns):\n        if 'v' not in ns: raise TypeError('v')\n        return super().__new__(m,n,b,ns)\nclass A(metaclass=M): v=1",
+        "A",
+        "assert x.v==1",
+    ),
+    "metaclass of singletons": Case(
+        "class S(type):\n    _i={}\n    def __call__(c,*a):\n        if c not in c._i: c._i[c]=super().__call__(*a)\n        return c._i[c]\nclass A(metaclass=S): pass",
+        "A",
+        "assert x() is x()",
+    ),
+    "metaclass that refuses some changes": Case(
+        "class M(type):\n    def __delattr__(c,n): raise TypeError\n    def __setattr__(c,n,v):\n        if n.startswith('_'): raise TypeError\n        type.__setattr__(c,n,v)\nclass A(metaclass=M):\n    _x=1; y=2",
+        "A",
+        "assert (x._x,x.y)==(1,2)",
+    ),
+    "init_subclass multi": Case(
+        "class P:\n    def __init_subclass__(cls,*,a,**k): super().__init_subclass__(**k); cls.a=a\nclass Q:\n    def __init_subclass__(cls,b=1,**k): super().__init_subclass__(**k); cls.b=b\nclass R(P,Q,a=3,b=4): pass\nclass S(R,a=5): z=1",
+        "(S,R)",
+        "S,R=x\nassert S.__mro__[1] is R and (S.a,R.a,R.b,S.z)==(5,3,4,1)",
+    ),
+    "init_subclass dictbase": Case(
+        "class P(dict):\n    def __init_subclass__(cls,tag): cls.tag=tag\nclass C(P,tag='t'): pass",
+        "C(a=1)",
+        "assert x=={'a':1} and x.tag=='t'",
+    ),
+    "init_subclass raise": Case(
+        "class P:\n    def __init_subclass__(cls,**k):\n        if not hasattr(cls,'name'): raise TypeError('name')\nclass C(P): name='n'",
+        "C",
+        "assert x.name=='n'",
+    ),
+    "init_subclass generic": Case(
+        "import typing\nT=typing.TypeVar('T')\nclass P(typing.Generic[T]):\n    def __init_subclass__(cls,tag,**k): super().__init_subclass__(**k); cls.tag=tag\nclass C(P[int],tag='t'): pass",
+        "C",
+        "assert x.tag=='t' and x.__orig_bases__[0].__args__==(int,)",
+    ),
+    "exception": Case(
+        "class E(Exception):\n    def __init__(s,a,b): super().__init__(a,b); s.a=a",
+        "E(1,2)",
+        "assert x.a==1 and x.args==(1,2)",
+    ),
+    "ctxvar default": Case(
+        "import contextvars\nv=contextvars.ContextVar('v')\ndef f():\n    v.set(3); return v.get()",
+        "f",
+        "assert x()==3",
+    ),
+    "newtype of newtype": Case(
+        "import typing\nA=typing.NewType('A',int)\nB=typing.NewType('B',A)", "B", "assert x.__supertype__.__name__=='A'"
+    ),
+    "paramspec args": Case(
+        "import typing\nP=typing.ParamSpec('P')\ndef f(g: typing.Callable[P,int], *a: P.args, **k: P.kwargs): ...",
+        "f",
+        "assert x.__annotations__['a'].__origin__.__name__=='P'",
+    ),
+    "proto gen": Case(
+        "import typing\nT=typing.TypeVar('T',covariant=True)\nclass P(typing.Protocol[T]):\n    def g(self)->T: ...",
+        "P",
+        "assert x[int]",
+    ),
+    "named tuple with methods": Case(
+        "import collections\nclass P(collections.namedtuple('P','x y')):\n    __slots__=()\n    def n(self): return self.x+self.y",
+        "P(1,2)",
+        "assert x.n()==3 and x._replace(x=5).x==5",
+    ),
+    "weakset": Case("import weakref\nclass A: pass\na=A(); a.s=weakref.WeakSet([a])", "a", "assert x in x.s"),
+    "weakmethod": Case(
+        "import weakref\nclass A:\n    def m(self): return 4\na=A(); a.w=weakref.WeakMethod(a.m)",
+        "a",
+        "assert x.w()()==4",
+    ),
+    "logger child": Case(
+        "import logging\nL=logging.getLogger('a').getChild('b')\nclass A:\n    log=L", "A", "assert x.log.name=='a.b'"
+    ),
+    "future nested": Case(
+        "from __future__ import annotations\nimport decimal, typing\nclass Q: pass\nclass C:\n    def m(self, a: typing.List[Q], b: decimal.Decimal) -> Q: ...",
+        "C",
+        "import typing\nassert typing.get_type_hints(x.m)['return'].__name__=='Q'",
+    ),
+    "str annotation in list": Case(
+        "class Q: pass\ndef f(a:'list[Q]', b:'Q|None'): ...",
+        "f",
+        "import typing\nassert typing.get_type_hints(x)['a'].__args__[0].__name__=='Q'",
+    ),
+    "wrapped": Case(
+        "import functools\ndef d(f):\n    @functools.wraps(f)\n    def w(*a): return f(*a)\n    return w\n@d\ndef g(n): return 1 if n==0 else g(n-1)",
+        "g",
+        "assert x(3)==1 and x.__wrapped__.__name__=='g'",
+    ),
+    "override method": Case(
+        "class A:\n    def m(self): return 1\n    n=m\nclass B(A):\n    m=A.m\n    f=None\nclass C(B):\n    f=None",
+        "(A,B,C)",
+        "A,B,C=x\nassert 'm' in vars(B) and 'f' in vars(C)",
+    ),
+    "del global": Case("X=1\ndef f():\n    global X\n    X=2\n    return X", "f", "assert x()==2"),
+    "mutual rec classes": Case(
+        "class A:\n    def b(self): return B()\nclass B(A):\n    def a(self): return A()\n    r=A()",
+        "(A,B)",
+        "A,B=x\nassert type(A().b()) is B and type(B.r) is A",
+    ),
+    "callable instance": Case("class F:\n    def __call__(self,n): return n+K\nK=4", "F()", "assert x(1)==5"),
+    "property set": Case(
+        "class A:\n    def __init__(s): s._v=1\n    @property\n    def v(s): 'd'; return s._v\n    @v.setter\n    def v(s,n): s._v=n",
+        "A()",
+        "x.v=5\nassert x.v==5",
+    ),
+    "descr": Case(
+        "class D:\n    def __set_name__(s,o,n): s.n=n\n    def __get__(s,i,o=None): return s.n\nclass A:\n    q=D()",
+        "A",
+        "assert x.q=='q'",
+    ),
+    "dyn base exc": Case(
+        "class E(ValueError): pass\nclass F(E): pass", "F('a')", "assert isinstance(x,ValueError) and x.args==('a',)"
+    ),
+    "kwdefaults": Case("def f(*,a=[1]): return a\ndef g(x=f): return x()", "g", "assert x()==[1]"),
+    "lambda default": Case("", "lambda n, f=(lambda z: z*2): f(n)", "assert x(2)==4"),
+    "type parameters": Case(
+        "class A[T: (int,str), *Ts, **P]:\n    def m[U](self,a:U)->U: return a\ntype L[X]=list[X]\ndef g[Q](a:L[Q])->Q: return a[0]",
+        "(A,g,L)",
+        "A,g,L=x\nassert g([1])==1 and len(A.__type_params__)==3 and A().m(2)==2 and L[int].__args__==(int,)",
+        (3, 12),
     ),
 }
 

@@ -12,11 +12,11 @@ import pytest
 
 import quickpickle.cloudpickle as ours
 from tests.child import ROOT
-from tests.cloudpickle.cases import BETTER, CHECKER, SAME, Case, current
+from tests.cloudpickle.cases import BETTER, CHECKER, MORE, SAME, Case, current
 
 stock = importlib.import_module("cloudpickle")
 
-ALL = {**current(SAME), **current(BETTER)}
+ALL = {**current(SAME), **current(BETTER), **current(MORE)}
 
 
 def failures(payloads: dict[str, tuple[bytes, str]], receiver: str) -> dict[str, str]:

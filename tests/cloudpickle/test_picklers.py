@@ -124,6 +124,19 @@ def test_dispatch_is_not_for_the_engine() -> None:
     assert isinstance(pickle.loads(dumped(Own, Thing())), Thing)
 
 
+def test_class_methods_of_importable_classes_are_references(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home.py").write_text(
+        "import contextvars\nvar = contextvars.ContextVar('var', default=3)\n"
+        "class Task:\n    @classmethod\n    def run(cls): return cls.__name__, var.get()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    home = __import__("home")
+    for value in (home.Task.run, home.Task.run.__func__, home.var):
+        data = ours.dumps(value)
+        assert len(data) < 200
+        assert pickle.loads(data) == value
+
+
 def test_namespace() -> None:
     data = ours.dumps(lambda: 5, namespace="pyspark.cloudpickle.cloudpickle")
     assert b"pyspark.cloudpickle.cloudpickle" in data

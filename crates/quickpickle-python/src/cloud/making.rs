@@ -8,7 +8,7 @@
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFunction, PyTuple, PyType};
+use pyo3::types::{PyDict, PyFunction, PyString, PyTuple, PyType};
 
 use crate::ffi::compat;
 use crate::ffi::function_view::{self, class_dict};
@@ -41,6 +41,16 @@ pub(super) fn of<'py>(class: &Bound<'py, PyType>) -> PyResult<Making<'py>> {
     }
     if wants_arguments(class)? {
         making.stand_in = stand_in(class, making.constructor.as_ref())?;
+        if making.stand_in.is_none()
+            && let Some(arguments) = guessed_arguments(class)?
+        {
+            let constructor = match making.constructor.take() {
+                Some(constructor) => constructor,
+                None => metaclass.into_any(),
+            };
+            let partial = py.import("functools")?.getattr(intern!(py, "partial"))?;
+            making.constructor = Some(partial.call((constructor,), Some(&arguments))?);
+        }
     }
     Ok(making)
 }
@@ -159,6 +169,41 @@ fn wants_arguments(class: &Bound<'_, PyType>) -> PyResult<bool> {
         }
     }
     Ok(false)
+}
+
+/// What to call `__init_subclass__` with where it has to be called: the class's attributes of the names that it wants,
+/// which is where such arguments are usually kept. None where it has no such.
+fn guessed_arguments<'py>(class: &Bound<'py, PyType>) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let py = class.py();
+    let arguments = PyDict::new(py);
+    for base in class.mro().iter().skip(1) {
+        let Ok(base) = base.cast_into::<PyType>() else {
+            continue;
+        };
+        let Some(found) = class_dict(&base)?.get_item(intern!(py, "__init_subclass__"))? else {
+            continue;
+        };
+        let Some(function) = function_of(&found)? else {
+            continue;
+        };
+        let code = function.getattr(intern!(py, "__code__"))?;
+        let (positional, keyword_only) = (
+            code.getattr(intern!(py, "co_argcount"))?
+                .extract::<usize>()?,
+            code.getattr(intern!(py, "co_kwonlyargcount"))?
+                .extract::<usize>()?,
+        );
+        let names = code
+            .getattr(intern!(py, "co_varnames"))?
+            .cast_into::<PyTuple>()?;
+        for index in 1..positional + keyword_only {
+            let name = names.get_item(index)?.cast_into::<PyString>()?;
+            if let Some(value) = compat::optional_attribute(class.as_any(), &name)? {
+                arguments.set_item(name, value)?;
+            }
+        }
+    }
+    Ok((!arguments.is_empty()).then_some(arguments))
 }
 
 fn is_of_library(class: &Bound<'_, PyType>) -> PyResult<bool> {
