@@ -49,8 +49,8 @@ def file_system(path: Path) -> str:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Compile and run; the record with all samples."""
     with (
-        tempfile.TemporaryDirectory(prefix="recovery-", dir=options.disk) as disk,
-        tempfile.TemporaryDirectory(prefix="recovery-", dir=options.ram) as ram,
+        tempfile.TemporaryDirectory(prefix=".recovery-bench-", dir=options.disk) as disk,
+        tempfile.TemporaryDirectory(prefix=".recovery-bench-", dir=options.ram) as ram,
         tempfile.TemporaryDirectory() as scratch,
         Cluster(Path(options.spark_python).absolute(), options.library or library(), Path(scratch)) as cluster,
     ):

@@ -19,4 +19,4 @@ library=$(realpath "$spark_library")
 step "a master is killed"
 (cd examples && "$python" -m spark_recovery "$library")
 step "recovery engines, Spark's and ours: a short run"
-"$python" -m benches.bench_recovery_spark --spark-python "$python" --library "$library" --rounds 4 --warmup 12
+"$python" -m benches.bench_recovery_spark --spark-python "$python" --library "$library" --rounds 3 --warmup 10
