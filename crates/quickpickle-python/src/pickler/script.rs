@@ -152,6 +152,8 @@ impl<'a, 'py> Script<'a, 'py> {
         engine.open -= 1;
         if interrupted {
             self.queues = true;
+            // What remains of a function is no more than this, but for its globals.
+            self.queued.reserve(40);
             self.frame = frame;
             self.ask = ask;
             if next.is_some() {
