@@ -31,6 +31,10 @@ struct Entry {
 /// Which classes have instances that can be made and filled directly.
 pub(super) struct Classes {
     entries: [Entry; ENTRIES],
+    /// A class that can have no version tag any more, and the verdict on it: since 3.13 the interpreter gives a class a
+    /// thousand of them and no more, and each load of a dynamic class that is known changes it. Holds until other code
+    /// runs.
+    unversioned: (usize, bool),
 }
 
 impl Classes {
@@ -41,7 +45,14 @@ impl Classes {
                 version: 0,
                 plain: false,
             }; ENTRIES],
+            unversioned: (0, false),
         }
+    }
+
+    /// Other code runs: what was found out without a version tag to tell of changes no longer holds.
+    #[inline(always)]
+    pub(super) fn forget_unversioned(&mut self) {
+        self.unversioned = (0, false);
     }
 
     /// Whether instances of the class are made by `object.__new__`, get their state by BUILD's default, and keep it in
@@ -55,6 +66,9 @@ impl Classes {
         if entry.class == address && version == Some(entry.version) {
             return Ok(entry.plain);
         }
+        if version.is_none() && self.unversioned.0 == address {
+            return Ok(self.unversioned.1);
+        }
         let plain = Self::judge(class)?;
         if let Some(version) = compat::class_version(class) {
             self.entries[slot] = Entry {
@@ -62,6 +76,8 @@ impl Classes {
                 version,
                 plain,
             };
+        } else {
+            self.unversioned = (address, plain);
         }
         Ok(plain)
     }

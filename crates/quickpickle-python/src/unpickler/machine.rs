@@ -56,6 +56,7 @@ impl Memory {
     /// Drops what a load left, but for the memo.
     pub(super) fn rest(&mut self, py: Python<'_>) {
         self.marks.clear();
+        self.classes.forget_unversioned();
         self.stack.clear(py);
     }
 
@@ -146,6 +147,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     /// Runs other code, with the cyclic collector as the caller of the load left it.
     #[inline(always)]
     pub(super) fn outside<R>(&mut self, code: impl FnOnce(&mut Self) -> R) -> R {
+        self.memory.classes.forget_unversioned();
         if self.collector != Collector::Paused {
             return code(self);
         }
