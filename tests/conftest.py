@@ -9,8 +9,10 @@ differential tests and for what the reference does not promise (depth, memory ca
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import os
+from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
@@ -45,6 +47,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="set QUICKPICKLE_LONG_TESTS=1"))
         if self_check and item.get_closest_marker("beyond_reference"):
             item.add_marker(pytest.mark.skip(reason="the reference does not promise this"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _own_table_of_reducers() -> Iterator[None]:
+    """Undo what a module's tests, or the libraries they import, register in copyreg."""
+    before = dict(copyreg.dispatch_table)
+    yield
+    copyreg.dispatch_table.clear()
+    copyreg.dispatch_table.update(before)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -50,17 +50,36 @@ impl Drop for NoWayBack {
     }
 }
 
-/// Runs a call of the interpreter's. Nothing in `call` owns anything.
+/// Runs a call of the interpreter's, to `function`. Nothing in `call` owns anything.
+///
+/// Which function it is stays hidden from the compiler: the bindings declare the same ones as never unwinding, and a
+/// linker that optimises takes their word for ours, and the guard away.
 #[inline(always)]
-fn guarded<R>(call: impl FnOnce() -> R) -> R {
+fn guarded<F, R>(function: F, call: impl FnOnce(F) -> R) -> R {
     if cfg!(Py_3_14) {
-        return call();
+        return call(function);
     }
+    let function = std::hint::black_box(function);
     let guard = NoWayBack;
-    let result = call();
+    let result = call(function);
     std::mem::forget(guard);
     result
 }
+
+type VectorcallDict = unsafe extern "C-unwind" fn(
+    *mut ffi::PyObject,
+    *const *mut ffi::PyObject,
+    usize,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject;
+type OfOne = unsafe extern "C-unwind" fn(*mut ffi::PyObject) -> *mut ffi::PyObject;
+type OfTwo =
+    unsafe extern "C-unwind" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+type Lookup = unsafe extern "C-unwind" fn(
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+    *mut *mut ffi::PyObject,
+) -> std::ffi::c_int;
 
 /// `callable()`.
 #[inline]
@@ -68,7 +87,9 @@ pub(crate) fn call0<'py>(callable: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Py
     let (callable_ptr, null) = (callable.as_ptr(), std::ptr::null_mut());
     // SAFETY: the callable is alive during the call; a new reference or null with an exception comes back.
     unsafe {
-        let made = guarded(|| vectorcall(callable_ptr, std::ptr::null(), 0, null));
+        let made = guarded(vectorcall as VectorcallDict, |call| {
+            call(callable_ptr, std::ptr::null(), 0, null)
+        });
         Bound::from_owned_ptr_or_err(callable.py(), made)
     }
 }
@@ -92,7 +113,9 @@ pub(crate) fn call<'py, const N: usize>(
     let arguments = arguments.map(|argument| argument.as_ptr());
     // SAFETY: callable and arguments are alive during the call; a new reference or null with an exception comes back.
     unsafe {
-        let made = guarded(|| vectorcall(callable_ptr, arguments.as_ptr(), N, null));
+        let made = guarded(vectorcall as VectorcallDict, |call| {
+            call(callable_ptr, arguments.as_ptr(), N, null)
+        });
         Bound::from_owned_ptr_or_err(callable.py(), made)
     }
 }
@@ -107,7 +130,7 @@ pub(crate) fn call_with<'py>(
     // SAFETY: both are alive; the callee checks that `arguments` is a tuple; a new reference or null with an exception
     // comes back.
     unsafe {
-        let made = guarded(|| call_object(callable_ptr, arguments));
+        let made = guarded(call_object as OfTwo, |call| call(callable_ptr, arguments));
         Bound::from_owned_ptr_or_err(callable.py(), made)
     }
 }
@@ -129,7 +152,7 @@ pub(super) unsafe fn new_instance(
         *mut ffi::PyObject,
     ) -> *mut ffi::PyObject = unsafe { std::mem::transmute(new) };
     // SAFETY: the caller's promise.
-    guarded(|| unsafe { new(ty, args, kwargs) })
+    guarded(new, |new| unsafe { new(ty, args, kwargs) })
 }
 
 /// The next item of an iterator; None at its end.
@@ -137,7 +160,10 @@ pub(crate) fn next<'py>(iterator: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'
     let ptr = iterator.as_ptr();
     // SAFETY: the caller has found it to be an iterator; a new reference, or null with or without an exception.
     unsafe {
-        match Bound::from_owned_ptr_or_opt(iterator.py(), guarded(|| iterator_next(ptr))) {
+        match Bound::from_owned_ptr_or_opt(
+            iterator.py(),
+            guarded(iterator_next as OfOne, |next| next(ptr)),
+        ) {
             Some(item) => Ok(Some(item)),
             None => PyErr::take(iterator.py()).map_or(Ok(None), Err),
         }
@@ -148,7 +174,12 @@ pub(crate) fn next<'py>(iterator: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'
 pub(crate) fn import<'py>(name: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let ptr = name.as_ptr();
     // SAFETY: the name is alive; a new reference or null with an exception comes back.
-    unsafe { Bound::from_owned_ptr_or_err(name.py(), guarded(|| import_module(ptr))) }
+    unsafe {
+        Bound::from_owned_ptr_or_err(
+            name.py(),
+            guarded(import_module as OfOne, |import| import(ptr)),
+        )
+    }
 }
 
 /// `getattr(obj, name, None)`, without making an exception only to drop it.
@@ -162,7 +193,7 @@ pub(crate) fn optional_attribute<'py>(
     let place = &raw mut found;
     // SAFETY: both are alive; the callee fills `found` with a new reference, or null with or without an exception.
     unsafe {
-        if guarded(|| lookup_attribute(object, name, place)) < 0 {
+        if guarded(lookup_attribute as Lookup, |look| look(object, name, place)) < 0 {
             return Err(PyErr::fetch(obj.py()));
         }
         Ok(Bound::from_owned_ptr_or_opt(obj.py(), found))
