@@ -230,3 +230,14 @@ def test_exceptions_are_the_reference_s_own(ours: ModuleType) -> None:
     """Code that catches pickle.UnpicklingError must catch ours."""
     for name in ("PickleError", "PicklingError", "UnpicklingError"):
         assert getattr(ours, name) is getattr(pickle, name)
+
+
+def test_an_odd_item_in_a_state(ours: ModuleType) -> None:
+    """A value without a name, in the state of an instance whose class is known, was once left out without a word."""
+    head = (
+        b"\x80\x04\x8c\rtests.samples\x94\x8c\x05Point\x94\x93\x94)\x81\x94}\x94(\x8c\x01x\x94K\x01\x8c\x01y\x94K\x02"
+    )
+    assert vars(ours.loads(head + b"ub.")) == {"x": 1, "y": 2}
+    for module in (pickle, ours):
+        with pytest.raises(pickle.UnpicklingError, match="odd number of items for SETITEMS"):
+            module.loads(head + b"K\x03ub.")

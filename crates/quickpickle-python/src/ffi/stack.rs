@@ -170,6 +170,10 @@ impl Stack {
         let Some(pairs) = self.items.get(from..) else {
             return false;
         };
+        // One too many is an error, which others raise.
+        if !pairs.len().is_multiple_of(2) {
+            return false;
+        }
         // SAFETY: the entries are live objects, alternating names and values; on success the values' references have
         // passed to the instance and the names' remain to be given up.
         unsafe {
