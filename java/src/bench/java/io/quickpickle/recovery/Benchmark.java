@@ -37,8 +37,8 @@ import scala.reflect.ClassTag$;
  *
  * <p>Arguments: file for the samples, directory on a disk, directory on a RAM disk, ZooKeeper's address or {@code -}, rounds, rounds to
  * warm up, records. In each round the engines come in another order; those that wait for a
- * disk or a server take part in every third round, and once to warm up. Engines are opened once and used in all rounds, as a master uses
- * its own. Every answer is checked, outside the clock. Run by {@code bench_recovery_spark.py}.
+ * disk or a server take part in every third round, and once to warm up if there are more than three rounds.
+ * Engines are opened once and used in all rounds, as a master uses its own. Every answer is checked, outside the clock. Run by {@code bench_recovery_spark.py}.
  */
 public final class Benchmark {
     private static final ClassTag<WorkerInfo> WORKER = ClassTag$.MODULE$.apply(WorkerInfo.class);
@@ -264,7 +264,7 @@ public final class Benchmark {
             List<Case> order = new ArrayList<>(cases);
             Collections.shuffle(order, random);
             for (Case each : order) {
-                boolean joins = !each.slow || (round < 0 ? round == -1 : round % 3 == 0);
+                boolean joins = !each.slow || (round < 0 ? round == -1 && rounds > 3 : round % 3 == 0);
                 if (!joins) {
                     continue;
                 }
