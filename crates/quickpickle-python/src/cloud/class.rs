@@ -18,9 +18,10 @@ use super::{Cloud, enums, making, tracked_id};
 pub(crate) type Items<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 
 /// Attributes that a class gets anew when it is made, or that its base's stand for: left out where they are the base's.
-const IMPLICIT: [&str; 14] = [
+const IMPLICIT: [&str; 15] = [
     "__abstractmethods__",
     "__annotations__",
+    "__callable_proto_members_only__",
     "__dict__",
     "__doc__",
     "__firstlineno__",
