@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -92,7 +93,8 @@ def machine() -> dict[str, Any]:
         "python_build": " ".join(platform.python_build()),
         "python_compiler": platform.python_compiler(),
         "python_flags": sysconfig.get_config_var("OPT") or "",
-        "python_configure": sysconfig.get_config_var("CONFIG_ARGS") or "",
+        # Without paths: where an interpreter lies says nothing of its speed.
+        "python_configure": re.sub(r"[^ '=,]*/[^ ',]*", "...", sysconfig.get_config_var("CONFIG_ARGS") or ""),
         "debian_python": sys.executable.startswith("/usr/bin/") or sys.base_prefix == "/usr",
     }
 
