@@ -22,7 +22,7 @@ use crate::ffi::slots::Other;
 use crate::ffi::stack::Stack;
 use crate::options::HIGHEST_PROTOCOL;
 
-/// Containers made before the cyclic collector is paused. Below, pausing gains nothing.
+/// Containers made before the cyclic collector is paused: about when it would run for the second time.
 const PAUSE_AFTER: usize = 1_000;
 
 /// Memory of a machine; reused from load to load.
