@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pickle import PickleBuffer
-from typing import Any, Protocol, TypeAlias, final, type_check_only
+from typing import Any, Literal, Protocol, TypeAlias, final, type_check_only
 
 from typing_extensions import Buffer, disjoint_base
 
@@ -340,10 +340,12 @@ class RecoveryEngine:
     def close(self) -> None:
         """Make everything durable and release the store; closing twice is fine."""
 
-def reset_classes(reset: bool | None = None, /) -> bool:
-    """Whether loading a class that this process has already gives it the attributes that the payload holds.
+def reset_classes(reset: bool | Literal["changed"] | None = None, /) -> bool | Literal["changed"]:
+    """What loading a class that this process has already does to its attributes; set first, if an argument is given.
 
-    Set first, if an argument is given; returns what was the case before.
+    "changed", the default: a class that was defined in this process stays as it is; one that was loaded before is given
+    what its sender has changed since. True: all attributes are set as the payload has them, as cloudpickle does. False:
+    none is. Returns what was the case before. ValueError: it is none of these.
     """
 
 @final

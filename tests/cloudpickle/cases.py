@@ -28,6 +28,31 @@ class Case(NamedTuple):
 
 
 SAME: dict[str, Case] = {
+    "exceptions whose class can be called": Case(
+        """
+        class Handing(Exception):
+            def __init__(self, text, code=None):
+                super().__init__(text)
+                self.code = code
+        class All(Exception):
+            def __init__(self, *args, **more):
+                super().__init__(*args)
+                self.more = more
+        class One(Exception):
+            def __init__(self, one, *rest): Exception.__init__(self, one, *rest)
+        class Both(Handing):
+            def __init__(self, text): super().__init__(text)
+        class Text(Exception):
+            def __init__(self, text):
+                super().__init__(str(text))
+                self.text = text
+        class Silent(Exception):
+            def __init__(self, a, b=2): self.a = a
+        class Plain(KeyError): pass
+        """,
+        "[Handing('t', 5), All(1, 2, k=3), One(1, 2, 3), Both('b'), Text('t'), Silent(1), Plain('k'), OSError(2, 'a', 'b')]",
+        "assert [e.args for e in x[:-1]] == [('t',), (1, 2), (1, 2, 3), ('b',), ('t',), (1,), ('k',)] and x[0].code == 5",
+    ),
     "lambda": Case("", "lambda x: x + 1", "assert x(2) == 3"),
     "function with everything": Case(
         """
@@ -203,7 +228,80 @@ SAME: dict[str, Case] = {
     ),
 }
 
+EXCEPTIONS = """
+class ApiError(Exception):
+    def __init__(self, status, *, url):
+        super().__init__(f"{status} from {url}")
+        self.status, self.url = status, url
+class Twice(ValueError):
+    def __init__(self, code):
+        super().__init__(f"code {code}")
+class Two(Exception):
+    def __init__(self, a, b):
+        super().__init__("two")
+        self.a, self.b = a, b
+class Chained(ApiError):
+    def __init__(self, status, url):
+        super().__init__(status, url=url)
+class Wanting(Exception):
+    def __init__(self, a, *, b): self.b = b
+class Setting(Exception):
+    def __init__(self, a, b): self.args = (f"{a}-{b}",)
+class Gone(OSError):
+    def __init__(self, number, text, *, where):
+        super().__init__(number, text)
+        self.where = where
+class Done(StopIteration):
+    def __init__(self, value, *, key): super().__init__((value, key))
+class Left(SystemExit):
+    def __init__(self, why):
+        super().__init__(3)
+        self.why = why
+class Bad(UnicodeDecodeError):
+    def __init__(self, why): super().__init__("ascii", b"abc", 0, 1, why + "!")
+class Lacking(ImportError):
+    def __init__(self, what): super().__init__("no " + what, name=what)
+class Made(Exception):
+    def __new__(cls, a, b):
+        self = super().__new__(cls, a)
+        self.b = b
+        return self
+    def __init__(self, a, b): super().__init__(f"{a}{b}")
+class All(Exception):
+    def __init__(self, *args, **more):
+        super().__init__(*args)
+        self.more = more
+"""
+
 BETTER: dict[str, Case] = {
+    "exception with a keyword": Case(
+        EXCEPTIONS,
+        "ApiError(503, url='/x')",
+        "assert x.status == 503 and x.url == '/x' and str(x) == '503 from /x'",
+    ),
+    "exception that puts it into words": Case(EXCEPTIONS, "Twice(5)", "assert str(x) == 'code 5'"),
+    "exception that wants more": Case(EXCEPTIONS, "Two(1, 2)", "assert (str(x), x.a, x.b) == ('two', 1, 2)"),
+    "exception of an exception": Case(EXCEPTIONS, "Chained(4, 'u')", "assert str(x) == '4 from u' and x.url == 'u'"),
+    "exception that calls no base": Case(EXCEPTIONS, "Wanting(1, b=2)", "assert x.args == (1,) and x.b == 2"),
+    "exception that sets args": Case(EXCEPTIONS, "Setting(1, 2)", "assert x.args == ('1-2',)"),
+    "exception of the system": Case(
+        EXCEPTIONS, "Gone(2, 'gone', where='w')", "assert (x.errno, x.strerror, x.where) == (2, 'gone', 'w')"
+    ),
+    "exception with a value": Case(EXCEPTIONS, "Done(1, key=2)", "assert x.value == (1, 2)"),
+    "exception with a code": Case(EXCEPTIONS, "Left('w')", "assert x.code == 3 and x.why == 'w'"),
+    "exception of a codec": Case(EXCEPTIONS, "Bad('w')", "assert x.reason == 'w!' and x.object == b'abc'"),
+    "exception of an import": Case(EXCEPTIONS, "Lacking('m')", "assert x.name == 'm' and str(x) == 'no m'"),
+    "exception with __new__": Case(EXCEPTIONS, "Made(1, 2)", "assert x.args == ('12',) and x.b == 2"),
+    "exceptions in exceptions": Case(
+        EXCEPTIONS + "e = All(Twice(1))\ne.__notes__ = ['n']\n",
+        "e",
+        "assert str(x.args[0]) == 'code 1' and x.__notes__ == ['n']",
+    ),
+    "dataclass exception": Case(
+        "import dataclasses\n@dataclasses.dataclass\nclass E(Exception):\n    a: int\n    b: str = 'x'",
+        "E(a=1)",
+        "assert x.a == 1 and x.b == 'x' and x.args == ()",
+    ),
     "cached function": Case(
         "import functools\n@functools.lru_cache(maxsize=7, typed=True)\ndef f(n): return n if n < 2 else f(n - 1) + f(n - 2)\nf.tag = 1\nf(3)",
         "f",

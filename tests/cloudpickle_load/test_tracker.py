@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import collections
 import gc
 import io
 import pickle
 import sys
+import uuid
 import weakref
 
 import pytest
 
+import quickpickle.cloudpickle
 from quickpickle import _native
 from tests import child
 
@@ -134,38 +137,143 @@ def test_one_class_loaded_again_and_again_stays_one(ours) -> None:
 
 
 @pytest.fixture
-def no_reset():
-    before = _native.reset_classes(False)
-    yield
+def resets():
+    before = _native.reset_classes()
+    assert before == "changed"
+    yield _native.reset_classes
     _native.reset_classes(before)
 
 
-def test_class_attributes_are_wound_back_unless_asked_not_to_be(ours) -> None:
-    """cloudpickle does so, and so do we by default."""
+def test_a_class_that_is_at_home_stays_as_it_is(ours) -> None:
+    """Loading a payload with a class winds nothing back of the class that it was made from."""
+    cls = make(count=0, items=[], f=lambda self: 1)
+    payload = quickpickle.cloudpickle.dumps(cls())
+    cls.count = 10
+    cls.items.append(1)
+    cls.f = patched = lambda self: 2
+    assert type(ours.loads(payload)) is cls
+    assert (cls.count, cls.items, cls.f) == (10, [1], patched)
+
+
+def test_a_class_that_only_stock_knows_is_filled_once_more(ours) -> None:
+    """It may be one that stock is filling at the moment, in another thread."""
     cls = make(count=0)
     payload = cloudpickle.dumps(cls())
     cls.count = 10
     ours.loads(payload)
     assert cls.count == 0
-
-
-def test_class_attributes_stay_where_asked_for(ours, no_reset) -> None:
-    cls = make(count=0)
-    # A class that only stock knows may be one that it is filling at the moment, and so is filled once more.
-    _native._get_or_create_tracker_id(cls)
-    payload = cloudpickle.dumps(cls())
     cls.count = 10
-    assert type(ours.loads(payload)) is cls
+    ours.loads(payload)
     assert cls.count == 10
+
+
+def elsewhere(payload: bytes, cls: type) -> bytes:
+    """The payload as if it came from another process: the class has an id that is not known here."""
+    return payload.replace(_native._get_or_create_tracker_id(cls).encode(), uuid.uuid4().hex.encode())
+
+
+def test_what_the_sender_changes_arrives_and_what_is_changed_here_stays(ours) -> None:
+    """A worker that is sent a class with every job: its own counters, caches and patches live on."""
+
+    class Box:
+        def __init__(self) -> None:
+            self.n = 0
+
+    attributes = {
+        "count": 0,
+        "items": [],
+        "table": {},
+        "seen": set(),
+        "groups": collections.defaultdict(list),
+        "box": Box(),
+        "limit": 1,
+        "f": lambda self: 1,
+        "g": lambda self: 1,
+        "made": classmethod(lambda cls: cls()),
+        "p": property(lambda self: 1),
+    }
+    cls = make(**attributes)
+    first = quickpickle.cloudpickle.dumps(cls)
+    cls.limit = 2
+    cls.g = lambda self: 2
+    cls.new = 1
+    second = quickpickle.cloudpickle.dumps(cls)
+    identity = uuid.uuid4().hex.encode()
+    first, second = (
+        payload.replace(_native._get_or_create_tracker_id(cls).encode(), identity) for payload in (first, second)
+    )
+    here = ours.loads(first)
+    assert here is not cls
+    here.count += 1
+    here.items.append(1)
+    here.table["a"] = 1
+    here.seen.add(1)
+    here.groups["a"].append(1)
+    here.box.n = 1
+    here.f = patched = lambda self: 3
+    here.own = 1
+    for payload in (first, second, first):
+        assert ours.loads(payload) is here
+        assert (here.count, here.items, here.table, here.seen, here.groups) == (1, [1], {"a": 1}, {1}, {"a": [1]})
+        assert (here.box.n, here.f, here.own) == (1, patched, 1)
+        assert (here.limit, here().g()) == ((2, 2) if payload is second else (1, 1))
+        assert type(here.made()) is here
+        assert here().p == 1
+    assert here.new == 1
+
+
+def test_functions_of_a_class_share_globals_with_what_they_were_sent_with(ours) -> None:
+    """A class that is known is given its functions anew, so that they see the globals of this payload."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    exec("n = 0\nclass K:\n    def get(self): return n\ndef bump():\n    global n\n    n += 1", names)
+    payload = elsewhere(quickpickle.cloudpickle.dumps((names["K"], names["bump"])), names["K"])
+    for _ in range(3):
+        cls, bump = ours.loads(payload)
+        bump()
+        assert cls().get() == 1
+
+
+def test_a_forked_child_is_no_home(ours) -> None:
+    child.check("""
+    import os, quickpickle.cloudpickle as P
+    class K: limit = 1
+    P.dumps(K)
+    down, up = os.pipe(), os.pipe()
+    pid = os.fork()
+    if not pid:
+        P.loads(os.read(down[0], 65536))
+        os.write(up[1], b"%d" % K.limit)
+        os._exit(0)
+    K.limit = 2
+    os.write(down[1], P.dumps(K))
+    assert os.read(up[0], 10) == b"2"
+    os.waitpid(pid, 0)
+    """)
+
+
+def test_resetting_is_an_option(ours, resets) -> None:
+    cls = make(count=0)
+    payload = quickpickle.cloudpickle.dumps(cls)
+    other = elsewhere(payload, cls)
+    assert resets(True) == "changed"
+    loaded = ours.loads(other)
+    for known, of in ((cls, payload), (loaded, other)):
+        known.count = 10
+        assert ours.loads(of) is known
+        assert known.count == 0
+    assert resets(False) is True
     # A class that is new here gets its attributes, and keeps them.
-    identity = _native._get_or_create_tracker_id(cls).encode()
-    elsewhere = payload.replace(identity, b"0123456789abcdef0123456789abcdef")
-    other = type(ours.loads(elsewhere))
-    assert other is not cls
-    assert other.count == 0
-    other.count = 5
-    assert type(ours.loads(elsewhere)) is other
-    assert other.count == 5
+    again = elsewhere(payload, cls)
+    new = ours.loads(again)
+    assert new.count == 0
+    for known, of in ((cls, payload), (loaded, other), (new, again)):
+        known.count = 10
+        assert ours.loads(of) is known
+        assert known.count == 10
+    for wrong in (1, "never", None.__class__):
+        with pytest.raises(ValueError, match="changed"):
+            resets(wrong)
+    assert resets("changed") is False
 
 
 def test_collected_while_loading(ours) -> None:

@@ -287,7 +287,10 @@ pub(crate) fn raises(code: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// Calls `each` with the name and the argument of every instruction.
-fn instructions(code: &Bound<'_, PyAny>, mut each: impl FnMut(&str, usize)) -> PyResult<()> {
+pub(crate) fn instructions(
+    code: &Bound<'_, PyAny>,
+    mut each: impl FnMut(&str, usize),
+) -> PyResult<()> {
     static NAMES: PyOnceLock<Vec<String>> = PyOnceLock::new();
     let py = code.py();
     let names = NAMES.get_or_try_init(py, || {

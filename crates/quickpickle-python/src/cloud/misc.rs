@@ -6,6 +6,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString, PyType};
 use quickpickle_format::opcode::byte;
 
+use crate::ffi::compat;
 use crate::ffi::function_view;
 use crate::ffi::object::Anchor;
 use crate::pickler::{Engine, Script};
@@ -98,8 +99,8 @@ pub(crate) fn save<'py>(
     if cloud.is_deterministic && engine.protocol() >= 4 && sets::save(engine, obj, cloud)? {
         return Ok(true);
     }
-    if cloud.keeps_exceptions && exception::save(engine, obj, cloud)? {
-        return Ok(true);
+    if compat::is_exception(obj) {
+        return exception::save(engine, obj, cloud);
     }
     let Some(special) = special::special(&obj.get_type())? else {
         return Ok(false);

@@ -4,6 +4,7 @@
 //! written as cloudpickle writes it, straight from the object's own fields: see `pickler::script`.
 
 pub(crate) mod api;
+mod base;
 pub(crate) mod by_value;
 pub(crate) mod bytecode;
 mod bytecode_tables;
@@ -13,6 +14,7 @@ pub(crate) mod context;
 pub(crate) mod dataclass;
 pub(crate) mod enums;
 pub(crate) mod exception;
+mod exception_init;
 pub(crate) mod file;
 pub(crate) mod function;
 pub(crate) mod functools;
@@ -73,6 +75,6 @@ fn tracked_id<'py>(class: &Bound<'py, PyAny>, cloud: Cloud) -> PyResult<Bound<'p
         .call((content,), Some(&kwargs))?
         .call_method0("hexdigest")?;
     let id = digest.cast_into::<PyString>()?;
-    tracker::track(class, &id, true)?;
+    tracker::track_home(class, &id)?;
     Ok(id.into_any())
 }

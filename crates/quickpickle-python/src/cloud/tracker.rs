@@ -7,19 +7,20 @@
 //! What must stay true: classes are held weakly and by identity; a dead class's entry is never handed out, and dead
 //! entries never outnumber the live ones by much; no Python code runs while the table is locked. A class is *complete*
 //! once the state of a load has been put into it; until then every load that meets it fills it itself, so that no load
-//! returns a class that lacks something.
+//! returns a class that lacks something. A class is *at home* in the process that drew its id.
 //!
 //! Copies of cloudpickle that the process has imported keep tables of their own, under the same ids. They are looked at
 //! before a class is made anew and told of classes tracked here, so that both see one class; none is imported for that.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyWeakrefMethods, PyWeakrefReference};
 
+use super::base::Base;
 use crate::ffi::compat;
 
 /// Modules that keep a table like this one, where they are imported.
@@ -37,6 +38,22 @@ struct Entry {
     class: Py<PyWeakrefReference>,
     id: Py<PyString>,
     complete: bool,
+    /// The process that drew the id, if it was drawn by one that shares this memory.
+    home: Option<u32>,
+    /// What the last load has put into the class.
+    base: Option<Arc<Base>>,
+}
+
+/// What is known of a class.
+pub(crate) enum Standing {
+    /// It has no id.
+    Untracked,
+    /// It is being filled, or has been filled by others.
+    Incomplete,
+    /// It was filled by a load, which has put this into it.
+    Loaded(Option<Arc<Base>>),
+    /// It was defined in this process.
+    Home,
 }
 
 #[derive(Default)]
@@ -96,6 +113,7 @@ impl Table {
         id: &Bound<'_, PyString>,
         text: &str,
         complete: bool,
+        home: Option<u32>,
     ) -> Replaced {
         let py = class.py();
         let mut replaced = Replaced::default();
@@ -106,6 +124,8 @@ impl Table {
             class: reference.clone_ref(py),
             id: id.clone().unbind(),
             complete,
+            home,
+            base: None,
         };
         replaced
             .entries
@@ -172,7 +192,7 @@ pub(crate) fn id_of<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyStr
         return Ok(id);
     }
     let id = PyString::new(py, &uuid::Uuid::new_v4().simple().to_string());
-    track(class, &id, true)?;
+    track_home(class, &id)?;
     // Another thread may have been faster.
     match Locked::take().table().entry(class) {
         Some(entry) => Ok(entry.id.bind(py).clone()),
@@ -190,7 +210,7 @@ pub(crate) fn find<'py>(id: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py,
     for peer in peers(py)? {
         if let Some(class) = peer.by_id(id)? {
             // A peer does not say whether it is still filling the class: it is filled once more.
-            enter(&class, id, false)?;
+            enter(&class, id, false, None)?;
             return Ok(Some(class));
         }
     }
@@ -215,7 +235,24 @@ pub(crate) fn track<'py>(
     id: &Bound<'py, PyString>,
     complete: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (found, is_new) = enter(class, id, complete)?;
+    track_of(class, id, complete, None)
+}
+
+/// Tracks a class that is defined in this process.
+pub(crate) fn track_home<'py>(
+    class: &Bound<'py, PyAny>,
+    id: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    track_of(class, id, true, Some(std::process::id()))
+}
+
+fn track_of<'py>(
+    class: &Bound<'py, PyAny>,
+    id: &Bound<'py, PyString>,
+    complete: bool,
+    home: Option<u32>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (found, is_new) = enter(class, id, complete, home)?;
     if is_new {
         for peer in peers(class.py())? {
             peer.tell(&found, id)?;
@@ -230,6 +267,7 @@ fn enter<'py>(
     class: &Bound<'py, PyAny>,
     id: &Bound<'py, PyString>,
     complete: bool,
+    home: Option<u32>,
 ) -> PyResult<(Bound<'py, PyAny>, bool)> {
     let py = class.py();
     let text = id.to_str()?;
@@ -245,30 +283,41 @@ fn enter<'py>(
         if complete && known.is_some() {
             return Ok((class.clone(), false));
         }
-        table.insert(class, reference, id, text, complete || known == Some(true))
+        table.insert(
+            class,
+            reference,
+            id,
+            text,
+            complete || known == Some(true),
+            home,
+        )
     };
     drop(replaced);
     Ok((class.clone(), true))
 }
 
-/// Whether the state of some load has been put into the class. Classes that are not tracked are taken to be complete.
-pub(crate) fn is_complete(class: &Bound<'_, PyAny>) -> bool {
-    Locked::take()
-        .table()
-        .entry(class)
-        .is_none_or(|entry| entry.complete)
-}
-
-/// Whether the class is tracked under an id.
-pub(crate) fn is_tracked(class: &Bound<'_, PyAny>) -> bool {
-    Locked::take().table().entry(class).is_some()
-}
-
-/// The class's state has been put into it.
-pub(crate) fn mark_complete(class: &Bound<'_, PyAny>) {
-    if let Some(entry) = Locked::take().table().entry_mut(class) {
-        entry.complete = true;
+/// What is known of a class.
+pub(crate) fn standing(class: &Bound<'_, PyAny>) -> Standing {
+    match Locked::take().table().entry(class) {
+        None => Standing::Untracked,
+        Some(entry) if !entry.complete => Standing::Incomplete,
+        // A child that was forked off is told of what changes at home as any other process is.
+        Some(entry) if entry.home.is_some_and(|home| home == std::process::id()) => Standing::Home,
+        Some(entry) => Standing::Loaded(entry.base.clone()),
     }
+}
+
+/// The class's state has been put into it, and was this.
+pub(crate) fn mark_complete(class: &Bound<'_, PyAny>, base: Option<Base>) {
+    let base = base.map(Arc::new);
+    let before = match Locked::take().table().entry_mut(class) {
+        Some(entry) => {
+            entry.complete = true;
+            std::mem::replace(&mut entry.base, base)
+        }
+        None => None,
+    };
+    drop(before);
 }
 
 /// The table of an imported copy of cloudpickle.

@@ -183,10 +183,29 @@ pub(crate) fn is_property(obj: &Bound<'_, PyAny>) -> bool {
     unsafe { ffi::Py_TYPE(obj.as_ptr()) == &raw mut PyProperty_Type }
 }
 
+/// Whether the object is a static method or a class method, exactly.
+pub(crate) fn is_static_or_class_method(obj: &Bound<'_, PyAny>) -> bool {
+    unsafe extern "C" {
+        static mut PyStaticMethod_Type: ffi::PyTypeObject;
+        static mut PyClassMethod_Type: ffi::PyTypeObject;
+    }
+    // SAFETY: comparing addresses; the object is alive.
+    unsafe {
+        let class = ffi::Py_TYPE(obj.as_ptr());
+        class == &raw mut PyStaticMethod_Type || class == &raw mut PyClassMethod_Type
+    }
+}
+
 /// Whether the object is a PickleBuffer.
 pub(crate) fn is_pickle_buffer(obj: &Bound<'_, PyAny>) -> bool {
     // SAFETY: comparing addresses; the object is alive.
     unsafe { ffi::Py_TYPE(obj.as_ptr()) == &raw mut PyPickleBuffer_Type }
+}
+
+/// Whether the object is an exception.
+pub(crate) fn is_exception(obj: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: the object is alive, and so is its type.
+    unsafe { ffi::PyExceptionInstance_Check(obj.as_ptr()) != 0 }
 }
 
 /// Whether the object has `__next__`.

@@ -1,37 +1,63 @@
 //! Dynamic classes and enums: made empty first, so that what is inside can refer to them, then given their attributes.
 //!
 //! A class whose id is known is not made again: no hook of its bases or its metaclass runs a second time. Whether it is
-//! given its attributes again is an option ([`reset_classes`]): cloudpickle does so, which winds back class attributes
-//! that have been changed since, and it is the default here too.
+//! given its attributes again is an option ([`reset_classes`]). cloudpickle does so, which winds back class attributes that
+//! have been changed since. Here a class that was defined in this process stays as it is, and to one that was loaded
+//! before goes what its sender has changed since ([`Base`]).
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-use pyo3::exceptions::{PyAttributeError, PyException, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyException, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple, PyType};
 
 use super::function::pair;
-use crate::cloud::tracker;
+use crate::cloud::base::Base;
+use crate::cloud::tracker::{self, Standing};
+use crate::ffi::function_view::class_dict;
 use crate::ffi::{build, compat, instance};
 
-/// Whether loading a class that this process has already gives it the attributes that the payload holds.
-static RESETS: AtomicBool = AtomicBool::new(true);
+/// Loading a class that this process has already leaves it alone.
+const NEVER: u8 = 0;
+/// It gives the class all attributes that the payload holds.
+const ALWAYS: u8 = 1;
+/// It gives a class that was loaded before the attributes that its sender has changed since.
+const CHANGED: u8 = 2;
 
-/// Whether loading a class that this process has already gives it the attributes that the payload holds.
-fn resets_classes() -> bool {
-    RESETS.load(Ordering::Relaxed)
-}
+static RESETS: AtomicU8 = AtomicU8::new(CHANGED);
 
-/// Whether loading a class that this process has already gives it the attributes that the payload holds; set first, if
-/// an argument is given. Returns what was the case before.
+/// What loading a class that this process has already does to its attributes; set first, if an argument is given.
+///
+/// "changed", the default: a class that was defined in this process stays as it is; one that was loaded before is given
+/// what its sender has changed since. True: all attributes are set as the payload has them, as cloudpickle does. False:
+/// none is. Returns what was the case before. ValueError: it is none of these.
 #[pyfunction]
 #[pyo3(signature = (reset=None, /))]
-pub(crate) fn reset_classes(reset: Option<bool>) -> bool {
-    match reset {
-        Some(reset) => RESETS.swap(reset, Ordering::Relaxed),
-        None => resets_classes(),
-    }
+pub(crate) fn reset_classes<'py>(
+    py: Python<'py>,
+    reset: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let before = match reset {
+        Some(reset) => {
+            let how = match reset.cast_exact::<PyBool>() {
+                Ok(always) if always.is_true() => ALWAYS,
+                Ok(_) => NEVER,
+                Err(_) if reset.eq("changed")? => CHANGED,
+                Err(_) => {
+                    return Err(PyValueError::new_err(
+                        "classes are reset never (False), always (True) or where \"changed\"",
+                    ));
+                }
+            };
+            RESETS.swap(how, Ordering::Relaxed)
+        }
+        None => RESETS.load(Ordering::Relaxed),
+    };
+    Ok(match before {
+        CHANGED => PyString::new(py, "changed").into_any(),
+        how => PyBool::new(py, how == ALWAYS).to_owned().into_any(),
+    })
 }
 
 /// The class that has the id, or a new one without attributes but those of `attributes`.
@@ -176,26 +202,44 @@ pub(super) fn set_state<'py>(
     let py = class.py();
     let (state, _) = pair(state)?;
     let state = state.cast::<PyDict>()?;
-    if !resets_classes() && tracker::is_tracked(class) && tracker::is_complete(class) {
-        return Ok(class.clone());
-    }
-    let plain = class
-        .cast::<PyType>()
-        .ok()
-        .filter(|class| instance::sets_attributes_plainly(class));
+    let standing = tracker::standing(class);
+    let base = match (RESETS.load(Ordering::Relaxed), &standing) {
+        (_, Standing::Untracked | Standing::Incomplete) | (ALWAYS, _) => None,
+        (NEVER, _) | (_, Standing::Home) => return Ok(class.clone()),
+        (_, Standing::Loaded(base)) => base.as_deref(),
+    };
+    let as_type = class.cast::<PyType>().ok();
+    let plain = as_type.filter(|class| instance::sets_attributes_plainly(class));
+    let own = match (base, as_type) {
+        (Some(_), Some(class)) => Some(class_dict(class)?),
+        _ => None,
+    };
+    // Noted before it is set: then nobody else can have changed it yet.
+    let mut next = (!matches!(standing, Standing::Untracked)).then(|| Base::new(state.len()));
     let registry_name = intern!(py, "_abc_impl");
     let mut registry = None;
-    for (name, value) in state.iter() {
+    let mut sets_module = false;
+    for (at, (name, value)) in state.iter().enumerate() {
+        let name = build::interned(name);
+        if let Some(next) = &mut next {
+            next.add(&name, &value);
+        }
         if name.eq(registry_name)? {
             registry = Some(value);
-        } else if !plain.is_some_and(|class| instance::has_own(class, &name, &value)) {
+            continue;
+        }
+        if let (Some(base), Some(own)) = (base, &own)
+            && base.keeps(at, &name, &value, own.get_item(&name)?.as_ref())
+        {
+            continue;
+        }
+        if !plain.is_some_and(|class| instance::has_own(class, &name, &value)) {
+            sets_module |= cfg!(Py_3_13) && name.eq(intern!(py, "__module__"))?;
             set_attribute(class, &name, &value)?;
         }
     }
     // Setting `__module__` removes it.
-    if cfg!(Py_3_13)
-        && let Some(line) = state.get_item(intern!(py, "__firstlineno__"))?
-    {
+    if sets_module && let Some(line) = state.get_item(intern!(py, "__firstlineno__"))? {
         set_attribute(class, intern!(py, "__firstlineno__").as_any(), &line)?;
     }
     if let Some(registry) = registry.filter(|registry| !registry.is_none()) {
@@ -203,7 +247,7 @@ pub(super) fn set_state<'py>(
             class.call_method1(intern!(py, "register"), (subclass?,))?;
         }
     }
-    tracker::mark_complete(class);
+    tracker::mark_complete(class, next);
     Ok(class.clone())
 }
 
