@@ -64,6 +64,9 @@ __all__ = [
     "register_pickle_by_value",
     "reset_classes",
     "subimport",
+    "tools_dis",
+    "tools_optimize",
+    "tools_stats",
     "unregister_pickle_by_value",
 ]
 
@@ -474,3 +477,34 @@ def _set_default_reducers(table: dict[Any, Any], /) -> None: ...
 def _set_reducers(table: dict[Any, Any], /) -> None: ...
 def _types_name(class_: type, /) -> str | None: ...
 def _which_module(obj: Any, name: str, /) -> str | None: ...
+def tools_dis(
+    data: Buffer,
+    write: Callable[[str], object],
+    /,
+    *,
+    start: int = 0,
+    indent: int = 4,
+    annotate: int | None = None,
+    stack: bool = False,
+) -> int:
+    """Write the listing of the pickle at ``start``, and return where that pickle ends.
+
+    Args:
+        data: what holds the pickle.
+        write: called with text, several lines at a time.
+        start: where the pickle begins.
+        indent: blanks for each open mark.
+        annotate: the column from which on each line says what its operation does; None for no annotations.
+        stack: show the kinds of what is on the stack after each operation.
+
+    Raises:
+        ValueError: the pickle is malformed; arguments are the message and the offset. What was listed
+            before has been written.
+        Exception: whatever ``write`` raises.
+    """
+
+def tools_optimize(data: Buffer, /) -> bytes:
+    """Return the pickle without memo writes that nothing reads; ValueError as from ``tools_dis``."""
+
+def tools_stats(data: Buffer, /, *, start: int = 0) -> dict[str, Any]:
+    """Return what the pickle at ``start`` is made of; ValueError as from ``tools_dis``."""

@@ -16,6 +16,11 @@ use crate::protocol::Protocol;
 use crate::repr;
 use crate::text;
 
+/// Objects of the stack that a line shows.
+const SHOWN_ITEMS: usize = 6;
+/// Where the stack is shown, behind the offset, or further right where lines are longer.
+const STACK_COLUMN: usize = 40;
+
 /// The listing of one pickle, line by line.
 ///
 /// An operation that does not fit the stack or the memo is listed, then its error follows as the last item. A
@@ -44,6 +49,7 @@ pub struct Listing<'a> {
     indent: usize,
     annotate: Option<usize>,
     column: usize,
+    show_stack: bool,
     next: Next,
 }
 
@@ -67,6 +73,7 @@ impl<'a> Listing<'a> {
             indent: 4,
             annotate: None,
             column: 0,
+            show_stack: false,
             next: Next::Operation,
         }
     }
@@ -94,51 +101,122 @@ impl<'a> Listing<'a> {
         self
     }
 
+    /// Adds the kinds of what is on the stack after each operation, topmost last, and how many memo entries are filled.
+    ///
+    /// ```
+    /// use quickpickle_format::Listing;
+    ///
+    /// let lines = Listing::new(b"](K\x01e.").stack().collect::<Result<Vec<_>, _>>()?;
+    /// assert_eq!(lines[2], "    2: K        BININT1    1                    ; [list, mark, int] memo 0");
+    /// # Ok::<(), quickpickle_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stack(mut self) -> Self {
+        self.show_stack = true;
+        self
+    }
+
     /// What has not been read yet: after the last line, what follows the pickle.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.ops.rest()
     }
 
-    fn operation(&mut self) -> Result<String, Error> {
+    /// Appends the next line to `out`, without a newline: what [`Iterator::next`] yields, without making a string for it.
+    ///
+    /// `None` after the last line. On an error nothing is appended, and it is the last item.
+    pub fn append_line(&mut self, out: &mut String) -> Option<Result<(), Error>> {
+        let before = out.len();
+        // On an error nothing is put back, which makes it the last item.
+        let result = match std::mem::replace(&mut self.next, Next::Nothing) {
+            Next::Operation => self.operation(out),
+            Next::Summary => {
+                self.summary(out);
+                Ok(())
+            }
+            Next::Fault(error) => Err(error),
+            Next::Nothing => return None,
+        };
+        if result.is_err() {
+            out.truncate(before);
+        }
+        Some(result)
+    }
+
+    fn operation(&mut self, line: &mut String) -> Result<(), Error> {
         let Some(op) = self.ops.next().transpose()? else {
             // Ops ends with STOP or an error, and both change `next`.
             return Err(Error::new(ErrorKind::UnexpectedEnd, self.ops.offset()));
         };
         let at = |kind| Error::new(kind, op.offset);
-        let (mut line, columns_from) = self.head(&op);
-        let argument = argument(&op).map_err(at)?;
+        let columns_from = self.head(line, &op);
+        let bare = line.len();
+        push_blanks(line, 11_usize.saturating_sub(op.opcode.name().len()).max(1));
+        let details = line.len();
+        push_argument(line, &op).map_err(at)?;
         self.highest = self.highest.max(op.opcode.protocol());
-        let (effect, result) = self.machine.apply(op.opcode, argument.index, op.offset);
-        let note = match effect {
-            _ if result == Err(ErrorKind::NoMark) => "no MARK exists on stack".to_owned(),
-            Effect::ClosedMark(mark) => format!("(MARK at {mark})"),
-            Effect::Memoized(index) => format!("(as {index})"),
-            Effect::Plain => String::new(),
-        };
-        push_details(&mut line, op.opcode, &[&argument.text, &note]);
-        self.push_annotation(&mut line, columns_from, op.opcode);
+        let (effect, result) = self.machine.apply(op.opcode, op.memo_index()?, op.offset);
+        if line.len() > details && (result == Err(ErrorKind::NoMark) || effect != Effect::Plain) {
+            line.push(' ');
+        }
+        match effect {
+            _ if result == Err(ErrorKind::NoMark) => line.push_str("no MARK exists on stack"),
+            Effect::ClosedMark(mark) => push_formatted(line, format_args!("(MARK at {mark})")),
+            Effect::Memoized(index) => push_formatted(line, format_args!("(as {index})")),
+            Effect::Plain => {}
+        }
+        if line.len() == details {
+            line.truncate(bare);
+        }
+        self.push_annotation(line, columns_from, op.opcode);
+        if self.show_stack {
+            self.push_stack(line, columns_from);
+        }
         self.next = match result {
             Err(kind) => Next::Fault(at(kind)),
             Ok(_) if op.opcode == Opcode::Stop => Next::Summary,
             Ok(_) => Next::Operation,
         };
-        Ok(line)
+        Ok(())
     }
 
-    /// Offset, code and indented name, and where in the line the code begins.
-    fn head(&self, op: &Op<'_>) -> (String, usize) {
-        let mut line = String::with_capacity(80);
-        let _ = write!(line, "{:5}: ", op.offset);
+    /// Offset, code and indented name; answers where in `line` the code begins.
+    fn head(&self, line: &mut String, op: &Op<'_>) -> usize {
+        push_offset(line, op.offset);
         let columns_from = line.len();
-        line.extend(op.opcode.byte().escape_ascii().map(char::from));
-        // Blanks by count, not as a width of `write!`, which has a largest.
+        match op.opcode.byte() {
+            byte @ b' '..=b'~' => line.push(char::from(byte)),
+            byte => push_formatted(line, format_args!("\\x{byte:02x}")),
+        }
         let code_length = line.len() - columns_from;
         let levels = self.machine.marks().len().min(limits::INDENT_LEVELS);
         let indent = levels.saturating_mul(self.indent);
-        push_blanks(&mut line, indent.saturating_add(5 - code_length));
+        // Blanks by count, not as a width of `write!`, which has a largest.
+        push_blanks(line, indent.saturating_add(5 - code_length));
         line.push_str(op.opcode.name());
-        (line, columns_from)
+        columns_from
+    }
+
+    /// The stack after the operation, its top last, and how large the memo is.
+    fn push_stack(&self, line: &mut String, columns_from: usize) {
+        let stack = self.machine.stack();
+        let length = line[columns_from..].chars().count();
+        push_blanks(line, STACK_COLUMN.saturating_sub(length));
+        line.push_str(" ; [");
+        if stack.len() > SHOWN_ITEMS {
+            push_formatted(
+                line,
+                format_args!("... {} more, ", stack.len() - SHOWN_ITEMS),
+            );
+        }
+        for (at, item) in stack[stack.len().saturating_sub(SHOWN_ITEMS)..]
+            .iter()
+            .enumerate()
+        {
+            line.push_str(if at == 0 { "" } else { ", " });
+            line.push_str(item.name());
+        }
+        push_formatted(line, format_args!("] memo {}", self.machine.memo().len()));
     }
 
     /// Annotations move right with the longest line so far, and back once that got too far.
@@ -156,12 +234,15 @@ impl<'a> Listing<'a> {
         line.push_str(opcode.summary());
     }
 
-    fn summary(&mut self) -> String {
+    fn summary(&mut self, line: &mut String) {
         self.next = match self.machine.stack().len() {
             0 => Next::Nothing,
             left => Next::Fault(Error::new(ErrorKind::StackLeft(left), self.ops.offset())),
         };
-        format!("highest protocol among opcodes = {}", self.highest)
+        push_formatted(
+            line,
+            format_args!("highest protocol among opcodes = {}", self.highest),
+        );
     }
 }
 
@@ -169,51 +250,39 @@ impl Iterator for Listing<'_> {
     type Item = Result<String, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match std::mem::replace(&mut self.next, Next::Nothing) {
-            // On an error nothing is put back, which makes it the last item.
-            Next::Operation => Some(self.operation()),
-            Next::Summary => Some(Ok(self.summary())),
-            Next::Fault(error) => Some(Err(error)),
-            Next::Nothing => None,
-        }
+        let mut line = String::with_capacity(80);
+        self.append_line(&mut line)
+            .map(|result| result.map(|()| line))
     }
 }
 
 impl std::iter::FusedIterator for Listing<'_> {}
 
-/// An argument as it is listed, and as the memo number it may be.
-#[derive(Default)]
-struct Shown {
-    text: String,
-    index: Option<u64>,
-}
-
-fn argument(op: &Op<'_>) -> Result<Shown, ErrorKind> {
-    let mut shown = Shown::default();
-    let out = &mut shown.text;
+/// The argument as it is listed.
+fn push_argument(out: &mut String, op: &Op<'_>) -> Result<(), ErrorKind> {
     match op.argument {
         Argument::Nothing => {}
-        Argument::Version(version) => push_number(out, version),
-        Argument::Length(len) => push_number(out, len),
-        Argument::Int(value) => push_number(out, value),
-        Argument::Float(value) => repr::push_float(out, value),
-        Argument::Index(index) => {
-            push_number(out, index);
-            shown.index = Some(index.into());
+        Argument::Version(version) => push_unsigned(out, version.into()),
+        Argument::Length(len) => push_unsigned(out, len),
+        Argument::Int(value) => {
+            if value < 0 {
+                out.push('-');
+            }
+            push_unsigned(out, value.unsigned_abs().into());
         }
+        Argument::Float(value) => repr::push_float(out, value),
+        Argument::Index(index) => push_unsigned(out, index.into()),
         Argument::Bytes(payload) => push_payload(out, op.opcode, payload)?,
         Argument::Line(line) => {
             push_line(out, op.opcode, line)?;
-            if matches!(op.opcode, Opcode::Put | Opcode::Get) {
-                shown.index = Some(out.parse().map_err(|_| ErrorKind::InvalidInt(op.opcode))?);
-            }
+            op.memo_index().map_err(|error| error.kind)?;
         }
         Argument::Lines(module, name) => {
             let both = [module, name].join(&b' ');
             push_utf8(out, op.opcode, &both)?;
         }
     }
-    Ok(shown)
+    Ok(())
 }
 
 fn push_payload(out: &mut String, opcode: Opcode, payload: &[u8]) -> Result<(), ErrorKind> {
@@ -264,16 +333,6 @@ fn push_line(out: &mut String, opcode: Opcode, line: &[u8]) -> Result<(), ErrorK
     Ok(())
 }
 
-/// Appends those details that are there, the first in a column of its own.
-fn push_details(line: &mut String, opcode: Opcode, details: &[&str]) {
-    let mut blanks = 10_usize.saturating_sub(opcode.name().len());
-    for detail in details.iter().filter(|detail| !detail.is_empty()) {
-        push_blanks(line, blanks + 1);
-        line.push_str(detail);
-        blanks = 0;
-    }
-}
-
 fn push_blanks(out: &mut String, count: usize) {
     const BLANKS: &str = "                                ";
     let mut left = count;
@@ -284,12 +343,43 @@ fn push_blanks(out: &mut String, count: usize) {
     out.push_str(&BLANKS[..left]);
 }
 
-fn push_number(out: &mut String, number: impl std::fmt::Display) {
+fn push_formatted(out: &mut String, arguments: std::fmt::Arguments<'_>) {
     // Writing to a String cannot fail.
-    let _ = write!(out, "{number}");
+    let _ = out.write_fmt(arguments);
+}
+
+/// A number in decimal. By hand, because `write!` is half of what a short line costs.
+fn push_unsigned(out: &mut String, number: u64) {
+    let mut digits = [b'0'; 20];
+    let start = decimal(number, &mut digits);
+    out.extend(digits[start..].iter().copied().map(char::from));
+}
+
+/// An offset with the colon behind it, in at least five columns.
+fn push_offset(out: &mut String, offset: u64) {
+    let mut digits = [b' '; 20];
+    let start = decimal(offset, &mut digits).min(15);
+    out.extend(digits[start..].iter().copied().map(char::from));
+    out.push_str(": ");
+}
+
+/// Writes to the end of `digits` and answers where the number starts.
+fn decimal(mut number: u64, digits: &mut [u8; 20]) -> usize {
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return start;
+        }
+    }
 }
 
 fn push_utf8(out: &mut String, opcode: Opcode, bytes: &[u8]) -> Result<(), ErrorKind> {
+    if repr::push_plain(out, bytes) {
+        return Ok(());
+    }
     if text::code_points(bytes).any(|code_point| code_point.is_err()) {
         return Err(ErrorKind::InvalidUtf8(opcode));
     }
@@ -299,6 +389,9 @@ fn push_utf8(out: &mut String, opcode: Opcode, bytes: &[u8]) -> Result<(), Error
 
 /// Python 2 strings have no encoding; Latin-1 shows every byte as something.
 fn push_latin1(out: &mut String, bytes: &[u8]) {
+    if repr::push_plain(out, bytes) {
+        return;
+    }
     repr::push_str(out, bytes.iter().map(|&byte| u32::from(byte)));
 }
 

@@ -8,6 +8,7 @@
 //! - [`read`] and [`step`] push operations from a [`Source`] into a [`Visitor`]: the fast way, for unpicklers.
 //! - [`Ops`] iterates over operations as data, [`Listing`] shows them to people, [`machine`] checks how they fit.
 //! - [`Writer`] writes operations to a [`Sink`], as CPython would: the shortest form, in [`frame`]s.
+//! - [`optimize()`] leaves out what a pickle never uses, [`statistics`] counts what it is made of.
 //! - [`int`], [`text`] and [`mod@repr`] know values as pickles write them and as Python shows them.
 //!
 //! Which globals does a pickle name?
@@ -46,8 +47,10 @@ pub mod frame;
 pub mod int;
 pub mod limits;
 pub mod machine;
+pub mod memo;
 pub mod op;
 pub mod opcode;
+pub mod optimize;
 pub mod protocol;
 pub mod reader;
 pub mod repr;
@@ -56,6 +59,7 @@ pub mod run;
 pub mod serde;
 pub mod sink;
 pub mod source;
+pub mod statistics;
 pub mod text;
 pub mod writer;
 
@@ -63,6 +67,7 @@ pub use disassemble::Listing;
 pub use error::{Error, ErrorKind, Result};
 pub use op::{Argument, Op, Ops};
 pub use opcode::Opcode;
+pub use optimize::optimize;
 pub use protocol::Protocol;
 pub use reader::{Flow, Visitor, read, step};
 pub use sink::Sink;

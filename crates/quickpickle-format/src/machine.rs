@@ -3,9 +3,8 @@
 //! It follows the stack effects of the opcode table and knows marks and the memo. It calls nothing, builds nothing, and
 //! grows by at most a few bytes for each operation.
 
-use std::collections::HashMap;
-
 use crate::error::ErrorKind;
+use crate::memo::Memo;
 use crate::opcode::{Opcode, StackItem};
 
 /// The stack, the open marks and the memo between two operations.
@@ -13,7 +12,7 @@ use crate::opcode::{Opcode, StackItem};
 pub struct Machine {
     stack: Vec<StackItem>,
     marks: Vec<u64>,
-    memo: HashMap<u64, StackItem>,
+    memo: Memo<StackItem>,
 }
 
 /// What an operation did that cannot be seen from its opcode.
@@ -44,6 +43,12 @@ impl Machine {
     #[must_use]
     pub fn marks(&self) -> &[u64] {
         &self.marks
+    }
+
+    /// The kinds of what is in the memo.
+    #[must_use]
+    pub fn memo(&self) -> &Memo<StackItem> {
+        &self.memo
     }
 
     /// Does one operation and says what that did, as far as it got. `index` is the memo entry that a PUT or GET names, `at`
@@ -97,13 +102,14 @@ impl Machine {
                 self.store(index.unwrap_or_default())?
             }
             Opcode::Memoize => {
-                let index = self.memo.len() as u64;
+                let index = self.memo.len();
                 *effect = Effect::Memoized(index);
-                self.store(index)?;
+                // What is on top stays what it is.
+                return self.store(index);
             }
             Opcode::Get | Opcode::BinGet | Opcode::LongBinGet => {
                 let index = index.unwrap_or_default();
-                found = [*self.memo.get(&index).ok_or(ErrorKind::MemoMissing(index))?];
+                found = [self.memo.get(index).ok_or(ErrorKind::MemoMissing(index))?];
                 after = &found;
             }
             _ => {}
@@ -140,7 +146,7 @@ impl Machine {
 
     fn store(&mut self, index: u64) -> Result<(), ErrorKind> {
         let top = match self.stack.last() {
-            _ if self.memo.contains_key(&index) => return Err(ErrorKind::MemoTaken(index)),
+            _ if self.memo.get(index).is_some() => return Err(ErrorKind::MemoTaken(index)),
             None => return Err(ErrorKind::MemoNothing),
             Some(StackItem::Mark) => return Err(ErrorKind::MemoMark),
             Some(&top) => top,

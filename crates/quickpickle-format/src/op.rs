@@ -5,7 +5,8 @@
 
 use std::iter::FusedIterator;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
+use crate::int;
 use crate::opcode::Opcode;
 use crate::reader::{Flow, Visitor, step};
 use crate::source::{SliceSource, Source};
@@ -19,6 +20,28 @@ pub struct Op<'a> {
     pub argument: Argument<'a>,
     /// Where the opcode's byte is.
     pub offset: u64,
+}
+
+impl Op<'_> {
+    /// The memo number that a PUT or GET of any form names; `None` for all other operations, MEMOIZE included.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInt`] where a line is no number, or one that is negative or beyond 64 bits.
+    #[inline]
+    pub fn memo_index(&self) -> Result<Option<u64>, Error> {
+        match self.argument {
+            Argument::Index(index) => Ok(Some(index.into())),
+            Argument::Line(line) if matches!(self.opcode, Opcode::Put | Opcode::Get) => {
+                let number = int::canonical(line).and_then(|text| text.parse().ok());
+                match number {
+                    Some(number) => Ok(Some(number)),
+                    None => Err(Error::new(ErrorKind::InvalidInt(self.opcode), self.offset)),
+                }
+            }
+            _ => Ok(None),
+        }
+    }
 }
 
 /// The argument of an operation, one variant for each way arguments are used.

@@ -31,6 +31,24 @@ pub fn push_str(out: &mut String, text: impl Iterator<Item = u32> + Clone) {
     out.push(quote);
 }
 
+/// Appends the repr of a str, if it is one that needs no escapes: printable ASCII without `'` and `\`. Answers whether it was.
+pub fn push_plain(out: &mut String, text: &[u8]) -> bool {
+    if !text
+        .iter()
+        .all(|&byte| matches!(byte, b' '..=b'~') && byte != b'\'' && byte != b'\\')
+    {
+        return false;
+    }
+    let Ok(text) = std::str::from_utf8(text) else {
+        return false;
+    };
+    out.reserve(text.len() + 2);
+    out.push('\'');
+    out.push_str(text);
+    out.push('\'');
+    true
+}
+
 /// Appends the repr of a bytes object.
 ///
 /// ```

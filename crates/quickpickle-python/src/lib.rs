@@ -14,6 +14,7 @@ mod pickler;
 mod python_types;
 mod recovery;
 mod slot;
+mod tools;
 mod unpickler;
 
 use pyo3::prelude::*;
@@ -38,6 +39,8 @@ mod _native {
     use super::pickler::{CloudPickler, DefaultTable, Pickler, PicklerMemo};
     #[pymodule_export]
     use super::recovery::{RecoveryEngine, recovery_codec_name};
+    #[pymodule_export]
+    use super::tools::{tools_dis, tools_optimize, tools_stats};
     #[pymodule_export]
     use super::unpickler::{Unpickler, UnpicklerMemo};
     use pyo3::prelude::*;

@@ -1,0 +1,14 @@
+"""Tools that read pickles without running them: list, count, optimise.
+
+Everything here looks at bytes and never imports, looks up or calls what a pickle names, so it is safe on pickles that
+nobody vouches for. The work is done in Rust; the command line shows the same things to people. What is malformed is a
+:class:`MalformedPickle`, which says where.
+"""
+
+from __future__ import annotations
+
+from quickpickle.tools._input import Data, MalformedPickle
+from quickpickle.tools._listing import dis, optimize
+from quickpickle.tools._statistics import OpcodeCount, Statistics, stats
+
+__all__ = ["Data", "MalformedPickle", "OpcodeCount", "Statistics", "dis", "optimize", "stats"]

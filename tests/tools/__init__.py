@@ -1,0 +1,1 @@
+"""Tools that read pickles without running them."""
