@@ -85,15 +85,18 @@ pub(crate) fn packed_entries<'local>(
     env: &mut Env<'local>,
     entries: &[Entry],
 ) -> Result<JObjectArray<'local, JByteArray<'local>>, Failure> {
+    let packed_len = |entry: &Entry| entry.name.len() + entry.value.len() + 12;
+    let all = entries
+        .iter()
+        .map(packed_len)
+        .fold(0, usize::saturating_add);
     let mut blocks: Vec<JByteArray<'local>> = Vec::new();
-    let mut packed = Vec::new();
+    let mut packed = Vec::with_capacity(all.min(BLOCK));
     for (at, entry) in entries.iter().enumerate() {
         packed.extend_from_slice(&u32::from(entry.codec.to_u16()).to_be_bytes());
         push(&mut packed, entry.name.as_bytes());
         push(&mut packed, &entry.value);
-        let next = entries
-            .get(at + 1)
-            .map_or(usize::MAX, |next| next.name.len() + next.value.len() + 12);
+        let next = entries.get(at + 1).map_or(usize::MAX, packed_len);
         if packed.len().saturating_add(next) > BLOCK {
             blocks.push(env.byte_array_from_slice(&packed)?);
             packed.clear();

@@ -97,13 +97,14 @@ impl FileSystemEngine {
             let patience = Patience::new(options.wait, options.cancel.as_ref());
             Some(lock::acquire(&*storage, directory, &patience)?)
         };
-        let store_id = read_marker(&*storage, directory, &entries, options.read_only)?;
+        let marked = read_marker(&*storage, directory, &entries, options.read_only)?;
         let mut engine = Self {
             storage,
             directory: directory.to_owned(),
             entries,
             options,
-            store_id,
+            // Of a damaged marker nothing can be told; a writer draws an id anew.
+            store_id: marked.unwrap_or_default(),
             report: Report::default(),
             state: Mutex::new(State {
                 index: BTreeMap::new(),
@@ -126,6 +127,10 @@ impl FileSystemEngine {
         }
         if !engine.options.read_only {
             engine.tidy(&mut report)?;
+            if marked.is_none() {
+                engine.store_id =
+                    write_marker(&*engine.storage, &engine.directory, &engine.entries)?;
+            }
         }
         if !report.is_sound() {
             tracing::error!(directory = %directory.display(), damaged = report.damage.len(), "damaged files were skipped");
@@ -178,12 +183,22 @@ impl FileSystemEngine {
         self.options.durability != Durability::None
     }
 
-    /// Reads every file.
+    /// Reads every file, the marker too.
     fn scan(&self) -> Result<(Report, Files)> {
         let mut report = Report {
             closed_cleanly: true,
             ..Report::default()
         };
+        let marker = match read_file(&*self.storage, &self.directory.join(MARKER)) {
+            // Removed under a running engine; opening has written one.
+            Err(error) if error.is_not_found() => Vec::new(),
+            read => read?,
+        };
+        report.bytes_scanned += marker.len() as u64;
+        if let Err(reason) = Marker::decode(&marker) {
+            // The entries carry checksums of their own; losing the id costs nothing they hold.
+            report.damage.push(damaged(MARKER.into(), &marker, reason));
+        }
         let mut index = BTreeMap::new();
         let listed = self
             .storage
@@ -200,7 +215,7 @@ impl FileSystemEngine {
                 ));
                 continue;
             }
-            let bytes = self.read_file(&file_name)?;
+            let bytes = read_file(&*self.storage, &self.entries.join(&file_name))?;
             report.bytes_scanned += bytes.len() as u64;
             let checked = file::decode(&bytes).and_then(|entry| {
                 if file_of(&entry.name) == file_name {
@@ -221,29 +236,18 @@ impl FileSystemEngine {
                         file::NEWER,
                     ));
                 }
-                Err(reason) => report.damage.push(Damage {
-                    place: format!("{ENTRIES}/{file_name}"),
-                    offset: 0,
-                    length: bytes.len() as u64,
-                    reason: reason.into(),
-                    quarantined_to: None,
-                }),
+                Err(reason) => {
+                    let place = format!("{ENTRIES}/{file_name}");
+                    report.damage.push(damaged(place, &bytes, reason));
+                }
             }
         }
         report.entries = index.len() as u64;
         Ok((report, index))
     }
 
-    fn read_file(&self, file_name: &str) -> Result<Vec<u8>> {
-        let path = self.entries.join(file_name);
-        let file = self
-            .storage
-            .open(&path, Access::Read)
-            .map_err(|error| Error::io("open an entry", &path, error))?;
-        read_all(&*file).map_err(|error| Error::io("read an entry", &path, error))
-    }
-
-    /// Moves damaged files out of the way and removes the temporary file of an interrupted write.
+    /// Moves damaged files out of the way and removes the temporary file of an interrupted write. A damaged marker is copied and stays
+    /// until the new one takes its place, so that at no moment the directory looks like nobody's.
     fn tidy(&self, report: &mut Report) -> Result<()> {
         self.remove(&self.entries.join(TEMPORARY))?;
         if report.damage.is_empty() {
@@ -258,9 +262,12 @@ impl FileSystemEngine {
         for damage in &mut report.damage {
             let from = self.directory.join(&damage.place);
             let to = folder.join(damage.place.rsplit('/').next().unwrap_or_default());
-            self.storage
-                .rename(&from, &to)
-                .map_err(|error| Error::io("put a damaged file aside", &from, error))?;
+            let moved = if damage.place == MARKER {
+                copy(&*self.storage, &from, &to)
+            } else {
+                self.storage.rename(&from, &to)
+            };
+            moved.map_err(|error| Error::io("put a damaged file aside", &from, error))?;
             damage.quarantined_to = Some(to.display().to_string());
         }
         for path in [&folder, &self.entries] {
@@ -322,7 +329,7 @@ impl FileSystemEngine {
     }
 
     fn load(&self, name: &str, file_name: &str) -> Result<Entry> {
-        let bytes = self.read_file(file_name)?;
+        let bytes = read_file(&*self.storage, &self.entries.join(file_name))?;
         match file::decode(&bytes) {
             Ok(entry) if entry.name == name => Ok(entry),
             result => {
@@ -344,13 +351,42 @@ fn file_of(name: &str) -> String {
     crate::names::encode(name) + SUFFIX
 }
 
-/// Reads the store's marker, writing it first in a new directory.
+/// A file's damage.
+fn damaged(place: String, bytes: &[u8], reason: &str) -> Damage {
+    Damage {
+        place,
+        offset: 0,
+        length: bytes.len() as u64,
+        reason: reason.into(),
+        quarantined_to: None,
+    }
+}
+
+fn read_file(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
+    let file = storage
+        .open(path, Access::Read)
+        .map_err(|error| Error::io("open a file of the store", path, error))?;
+    read_all(&*file).map_err(|error| Error::io("read a file of the store", path, error))
+}
+
+fn copy(storage: &dyn Storage, from: &Path, to: &Path) -> std::io::Result<()> {
+    let bytes = read_all(&*storage.open(from, Access::Read)?)?;
+    match storage.remove(to) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = storage.open(to, Access::Create)?;
+    file.write_at(0, &bytes)?;
+    file.sync_data()
+}
+
+/// Reads the store's marker, writing it first in a new directory. `None` if it is damaged.
 fn read_marker(
     storage: &dyn Storage,
     directory: &Path,
     entries: &Path,
     read_only: bool,
-) -> Result<[u8; 16]> {
+) -> Result<Option<[u8; 16]>> {
     let names = storage
         .list(directory)
         .map_err(|error| Error::io("list the directory", directory, error))?;
@@ -361,24 +397,10 @@ fn read_marker(
     }
     let path = directory.join(MARKER);
     if names.iter().any(|name| name == MARKER) {
-        let file = storage
-            .open(&path, Access::Read)
-            .map_err(|error| Error::io("open the store's marker", &path, error))?;
-        let bytes =
-            read_all(&*file).map_err(|error| Error::io("read the store's marker", &path, error))?;
-        return match Marker::decode(&bytes) {
-            Ok(marker) => Ok(marker.store_id),
+        return match Marker::decode(&read_file(storage, &path)?) {
+            Ok(marker) => Ok(Some(marker.store_id)),
             Err(file::NEWER) => Err(Error::new(ErrorKind::Version, path.display(), file::NEWER)),
-            // The entries carry checksums of their own; losing the id costs nothing they hold.
-            Err(reason) if !read_only => {
-                tracing::warn!(path = %path.display(), reason, "the store's marker is damaged and is written anew");
-                let old = directory.join(format!("{MARKER}.damaged"));
-                storage
-                    .rename(&path, &old)
-                    .map_err(|error| Error::io("put the damaged marker aside", &path, error))?;
-                write_marker(storage, directory, entries)
-            }
-            Err(reason) => Err(Error::new(ErrorKind::Corrupt, path.display(), reason)),
+            Err(_) => Ok(None),
         };
     }
     if read_only {
@@ -388,7 +410,7 @@ fn read_marker(
             "holds no store of the file_system engine",
         ));
     }
-    write_marker(storage, directory, entries)
+    write_marker(storage, directory, entries).map(Some)
 }
 
 fn write_marker(storage: &dyn Storage, directory: &Path, entries: &Path) -> Result<[u8; 16]> {

@@ -3,9 +3,8 @@ package io.quickpickle.recovery;
 import java.io.File;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.io.RandomAccessFile;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -14,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 import org.apache.spark.deploy.master.BlackHolePersistenceEngine;
 import org.apache.spark.deploy.master.FileSystemPersistenceEngine;
@@ -36,8 +36,9 @@ import scala.reflect.ClassTag$;
  * Persists workers, reads them all, removes them all, over Spark's engines and ours with the same serialisers, in one JVM.
  *
  * <p>Arguments: file for the samples, directory on a disk, directory on a RAM disk, ZooKeeper's address or {@code -}, rounds, rounds to
- * warm up, records. In each round the engines come in another order; those that wait for a
- * disk or a server take part in every third round, and once to warm up if there are more than three rounds.
+ * warm up, records, in which rounds slow engines take part (3 for every third), and a pattern: cases whose engine, serialiser and medium,
+ * with slashes between, do not match it are left out. In each round the engines come in another order. Slow ones are those that wait for a
+ * disk or a server; they warm up once if there are more than three rounds.
  * Engines are opened once and used in all rounds, as a master uses its own. Every answer is checked, outside the clock. Run by {@code bench_recovery_spark.py}.
  */
 public final class Benchmark {
@@ -132,26 +133,45 @@ public final class Benchmark {
         }
     }
 
-    /** Each record written to space taken ahead, and fdatasync: what the device asks for, and no store. */
-    private static final class BareSync extends PersistenceEngine {
+    /**
+     * Each record written, and found again in memory: what the system asks for where a record must have been handed over before its call
+     * returns, and no store. With fdatasync, to space taken ahead; without, appended: each is the cheaper way.
+     */
+    private static final class BareWrite extends PersistenceEngine {
+        private static final byte[] REMOVAL = new byte[96];
+
         private final RecordCodec codec;
-        private final FileChannel file;
+        private final boolean sync;
+        /** Writes an array with one call into the system; a channel would copy it and ask for its own position. */
+        private final RandomAccessFile file;
+        private int position;
         private final List<byte[]> values = new ArrayList<>();
 
-        BareSync(RecordCodec codec, File path) throws IOException {
+        BareWrite(RecordCodec codec, File path, boolean sync) throws IOException {
             this.codec = codec;
-            file = FileChannel.open(path.toPath(), StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
-            file.write(ByteBuffer.allocate(4 << 20), 0);
-            file.force(true);
+            this.sync = sync;
+            file = new RandomAccessFile(path, "rw");
+            if (sync) {
+                file.write(new byte[4 << 20]);
+                file.getChannel().force(true);
+                file.seek(0);
+            }
         }
 
-        private void write(ByteBuffer bytes) {
+        private void write(byte[] bytes, int start, int length) {
             try {
-                if (file.position() + bytes.remaining() > 4 << 20) {
-                    file.position(0);
+                position += length;
+                if (position > 4 << 20) {
+                    position = length;
+                    file.seek(0);
+                    if (!sync) {
+                        file.setLength(0);
+                    }
                 }
-                file.write(bytes);
-                file.force(false);
+                file.write(bytes, start, length);
+                if (sync) {
+                    file.getChannel().force(false);
+                }
             } catch (IOException error) {
                 throw new java.io.UncheckedIOException(error);
             }
@@ -162,13 +182,13 @@ public final class Benchmark {
             ByteBuffer value = codec.encode(record);
             int start = value.arrayOffset() + value.position();
             values.add(Arrays.copyOfRange(value.array(), start, start + value.remaining()));
-            write(value);
+            write(value.array(), start, value.remaining());
         }
 
         @Override
         public void unpersist(String name) {
             values.clear();
-            write(ByteBuffer.allocate(96));
+            write(REMOVAL, 0, REMOVAL.length);
         }
 
         @Override
@@ -211,6 +231,8 @@ public final class Benchmark {
         int rounds = Integer.parseInt(arguments[4]);
         int warmup = Integer.parseInt(arguments[5]);
         int records = Integer.parseInt(arguments[6]);
+        int slowEvery = Integer.parseInt(arguments[7]);
+        Pattern wanted = Pattern.compile(arguments[8]);
 
         JavaSerializer java = new JavaSerializer(new SparkConf(false));
         // For Spark's engines too: its plain Kryo gives back workers without their transient state.
@@ -239,7 +261,9 @@ public final class Benchmark {
                     cases.add(new Case("log " + sync, name, medium, true, slow && sync.equals("always"),
                             ours(java, name, "log", new File(place, "log-" + sync), "spark.quickpickle.recovery.sync", sync)));
                 }
-                cases.add(new Case("write+fdatasync", name, medium, true, slow, new BareSync(codec, new File(place, "bare"))));
+                cases.add(new Case("write", name, medium, true, false, new BareWrite(codec, new File(place, "write"), false)));
+                cases.add(new Case("write+fdatasync", name, medium, true, slow,
+                        new BareWrite(codec, new File(place, "write-and-sync"), true)));
                 cases.add(new Case("file_system", name, medium, true, slow,
                         ours(java, name, "file_system", new File(place, "files"))));
             }
@@ -252,6 +276,7 @@ public final class Benchmark {
             }
         }
         cases.add(new Case("Spark BlackHole", "-", "memory", false, false, new BlackHolePersistenceEngine()));
+        cases.removeIf(each -> !wanted.matcher(each.engine + "/" + each.serializer + "/" + each.medium).find());
 
         List<WorkerInfo> workers = new ArrayList<>();
         Set<String> ids = new HashSet<>();
@@ -264,7 +289,7 @@ public final class Benchmark {
             List<Case> order = new ArrayList<>(cases);
             Collections.shuffle(order, random);
             for (Case each : order) {
-                boolean joins = !each.slow || (round < 0 ? round == -1 && rounds > 3 : round % 3 == 0);
+                boolean joins = !each.slow || (round < 0 ? round == -1 && rounds > 3 : round % slowEvery == 0);
                 if (!joins) {
                     continue;
                 }

@@ -148,6 +148,10 @@ public final class Engine implements AutoCloseable {
 
     /** A half of a surrogate pair alone has no UTF-8; silently it would become a question mark, and two names one. */
     private static byte[] utf8(String text) {
+        if (!hasSurrogates(text)) {
+            // Several times as fast as an encoder of one's own.
+            return text.getBytes(StandardCharsets.UTF_8);
+        }
         try {
             ByteBuffer encoded = StandardCharsets.UTF_8.newEncoder().encode(CharBuffer.wrap(text));
             return Arrays.copyOf(encoded.array(), encoded.limit());
@@ -155,6 +159,15 @@ public final class Engine implements AutoCloseable {
             throw new RecoveryException(RecoveryException.Kind.CODEC, "", "the name is no Unicode text: it has half a surrogate pair",
                     error);
         }
+    }
+
+    private static boolean hasSurrogates(String text) {
+        for (int at = 0; at < text.length(); at++) {
+            if (Character.isSurrogate(text.charAt(at))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private static byte[] next(ByteBuffer packed) {
