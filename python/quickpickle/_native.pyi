@@ -319,6 +319,9 @@ class RecoveryEngine:
     def get(self, name: str, /) -> tuple[int, bytes] | None:
         """Codec and value of the entry called exactly ``name``, or ``None``."""
 
+    def contains(self, name: str, /) -> bool:
+        """Whether there is an entry called exactly ``name``; its value is not read if the engine knows without."""
+
     def sync(self) -> None:
         """Return once everything stored so far is on the device."""
 

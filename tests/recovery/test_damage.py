@@ -88,6 +88,20 @@ def test_damage_while_open_is_found_by_verify_and_never_read(log):
         assert not store.verify().is_sound
         with pytest.raises(recovery.CorruptError):
             store.read()
+        damaged = [name for name in store if not readable(store, name)]
+        assert len(damaged) == 1
+        # Asking for the name reads no value, so it can also be removed.
+        assert damaged[0] in store
+        del store[damaged[0]]
+        assert damaged[0] not in store
+        assert len(store.read()) == 19
+
+
+def readable(store: recovery.Store, name: str) -> bool:
+    try:
+        return isinstance(store[name], dict)
+    except recovery.CorruptError:
+        return False
 
 
 def test_a_damaged_file_is_put_aside(tmp_path):

@@ -205,6 +205,10 @@ impl<E: PersistenceEngine> PersistenceEngine for Compressed<E> {
         self.engine.names(prefix)
     }
 
+    fn contains(&self, name: &str) -> Result<bool> {
+        self.engine.contains(name)
+    }
+
     fn get(&self, name: &str) -> Result<Option<Entry>> {
         self.engine.get(name)?.map(decompress).transpose()
     }

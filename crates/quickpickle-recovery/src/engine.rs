@@ -203,6 +203,12 @@ pub trait PersistenceEngine: Send + Sync {
     /// The entry called exactly `name`, or `None`.
     fn get(&self, name: &str) -> Result<Option<Entry>>;
 
+    /// Whether there is an entry called exactly `name`. Engines that know without reading its value do not read it, so one that is
+    /// damaged counts as there.
+    fn contains(&self, name: &str) -> Result<bool> {
+        Ok(self.get(name)?.is_some())
+    }
+
     /// Returns once everything acknowledged so far is on the device, whatever the durability level.
     fn sync(&self) -> Result<()>;
 

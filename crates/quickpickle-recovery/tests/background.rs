@@ -97,6 +97,38 @@ fn a_group_sync_that_fails_poisons_the_engine() {
     assert_eq!(engine.close().unwrap_err().kind(), ErrorKind::Poisoned);
 }
 
+/// Owners that each write a little and end at once: none of them comes to compact, so the next one does, when it opens.
+#[test]
+fn a_log_whose_owners_never_came_to_compact_is_compacted_when_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = LogOptions {
+        durability: Durability::None,
+        segment_bytes: 16 << 10,
+        auto_compact: false,
+        ..LogOptions::default()
+    };
+    for owner in 0..40_u8 {
+        let engine = LogEngine::open(directory.path(), options.clone()).unwrap();
+        for _ in 0..20 {
+            engine.persist("always the same", &[owner; 500]).unwrap();
+        }
+    }
+    let options = LogOptions {
+        auto_compact: true,
+        strict: true,
+        ..options
+    };
+    let engine = LogEngine::open(directory.path(), options).unwrap();
+    eventually("a compaction", || {
+        engine.stats().unwrap().total_bytes < 4 << 10
+    });
+    assert_eq!(
+        engine.get("always the same").unwrap().unwrap().value,
+        [39; 500]
+    );
+    assert!(engine.verify().unwrap().is_sound());
+}
+
 #[test]
 fn a_log_compacts_itself_once_dead_records_outweigh_live_ones() {
     let directory = tempfile::tempdir().unwrap();

@@ -126,7 +126,7 @@ class Store(MutableMapping[str, Any]):
 
     def __contains__(self, name: object) -> bool:
         try:
-            return isinstance(name, str) and self._engine.get(name) is not None
+            return isinstance(name, str) and self._engine.contains(name)
         except UnicodeEncodeError:  # half of a surrogate pair; no name has that
             return False
 

@@ -153,6 +153,12 @@ impl RecoveryEngine {
         self.run(py, |engine| engine.names(prefix))
     }
 
+    /// Whether there is an entry called name.
+    #[pyo3(signature = (name, /))]
+    fn contains(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        self.run(py, |engine| engine.contains(name))
+    }
+
     /// Return (codec, value) of the entry called name, or None.
     #[pyo3(signature = (name, /))]
     fn get<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyTuple>>> {

@@ -475,6 +475,10 @@ impl PersistenceEngine for FileSystemEngine {
         Ok(found.map(|(name, _)| name.clone()).collect())
     }
 
+    fn contains(&self, name: &str) -> Result<bool> {
+        Ok(self.open_state()?.index.contains_key(name))
+    }
+
     fn get(&self, name: &str) -> Result<Option<Entry>> {
         let state = self.open_state()?;
         state

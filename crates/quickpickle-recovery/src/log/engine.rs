@@ -241,6 +241,10 @@ impl Shared {
                 start("recovery-sync", Self::sync_groups)?;
             }
             if self.options.auto_compact {
+                // The last owner may have ended before it came to that.
+                if self.wants_compaction() {
+                    self.committer.rotated.raise();
+                }
                 start("recovery-compact", Self::compact_when_worthwhile)?;
             }
         }
@@ -520,6 +524,11 @@ impl PersistenceEngine for LogEngine {
             .shared
             .read_at(|index| index.location(name).into_iter().collect())?
             .pop())
+    }
+
+    fn contains(&self, name: &str) -> Result<bool> {
+        self.shared.closed()?;
+        Ok(self.shared.index().contains(name))
     }
 
     fn sync(&self) -> Result<()> {

@@ -59,12 +59,19 @@ impl Storage for OsStorage {
         if path.is_dir() {
             return Ok(());
         }
+        let missing = path
+            .ancestors()
+            .take_while(|one| !one.as_os_str().is_empty() && !one.is_dir())
+            .count();
         DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-        // The new directory's own name must survive a power loss as well.
-        match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => self.sync_dir(parent),
-            _ => self.sync_dir(Path::new(".")),
+        // The names of the new directories must survive a power loss as well.
+        for made in path.ancestors().take(missing) {
+            match made.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => self.sync_dir(parent)?,
+                _ => self.sync_dir(Path::new("."))?,
+            }
         }
+        Ok(())
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {

@@ -49,6 +49,28 @@ fn a_prefix_selects_and_the_order_is_that_of_the_names() {
 }
 
 #[test]
+fn a_name_is_there_or_it_is_not() {
+    for fixture in all() {
+        let engine = fixture.open();
+        for name in ["", "a", "a/b"] {
+            assert!(!engine.contains(name).unwrap(), "{}", fixture.name);
+            engine.persist(name, b"1").unwrap();
+            assert!(engine.contains(name).unwrap(), "{}", fixture.name);
+        }
+        engine.unpersist("a").unwrap();
+        assert!(!engine.contains("a").unwrap(), "{}", fixture.name);
+        assert!(!engine.contains("a/").unwrap(), "{}", fixture.name);
+        engine.close().unwrap();
+        assert_eq!(
+            engine.contains("").unwrap_err().kind(),
+            quickpickle_recovery::ErrorKind::Closed,
+            "{}",
+            fixture.name
+        );
+    }
+}
+
+#[test]
 fn verify_finds_a_sound_store_sound() {
     for fixture in all() {
         let engine = fixture.open();
