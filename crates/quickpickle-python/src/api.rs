@@ -7,7 +7,7 @@ use pyo3::types::PyBytes;
 
 use crate::ffi::buffer::Exported;
 use crate::options;
-use crate::pickler::{Settings, dumps_leaf, with_engine};
+use crate::pickler::{Settings, dumps_small, with_engine};
 use crate::unpickler::{Hooks, load_bytes, load_file};
 
 /// Return the pickled representation of obj as bytes; as pickle.dumps.
@@ -49,7 +49,7 @@ static PLAIN: Settings = Settings {
 
 /// `dumps(obj)`, without further arguments.
 pub(crate) fn dumps_plain<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(pickle) = dumps_leaf(obj, PLAIN.protocol) {
+    if let Some(pickle) = dumps_small(obj, PLAIN.protocol) {
         return Ok(pickle.into_any());
     }
     let py = obj.py();
