@@ -61,7 +61,7 @@ pub(crate) fn dumps_plain<'py>(obj: &Bound<'py, PyAny>) -> PyResult<Bound<'py, P
 
 /// `loads(data)`, without further arguments.
 pub(crate) fn loads_plain<'py>(data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    loads(data, true, None, None, None)
+    load_any(data, &Hooks::plain())
 }
 
 /// Write a pickled representation of obj to the open file; as pickle.dump.
@@ -108,12 +108,25 @@ pub(crate) fn loads<'py>(
     errors: Option<&Bound<'py, PyAny>>,
     buffers: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let hooks = hooks("loads", fix_imports, encoding, errors, buffers)?;
+    load_any(
+        data,
+        &hooks("loads", fix_imports, encoding, errors, buffers)?,
+    )
+}
+
+/// The pickle in a bytes-like object.
+#[inline(always)]
+fn load_any<'py>(data: &Bound<'py, PyAny>, hooks: &Hooks<'py>) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(data) = data.cast_exact::<PyBytes>() {
-        return load_bytes(data.py(), data.as_bytes(), &hooks);
+        return load_bytes(data.py(), data.as_bytes(), hooks);
     }
+    load_exported(data, hooks)
+}
+
+#[inline(never)]
+fn load_exported<'py>(data: &Bound<'py, PyAny>, hooks: &Hooks<'py>) -> PyResult<Bound<'py, PyAny>> {
     let exported = Exported::of(data)?;
-    load_bytes(data.py(), exported.bytes(), &hooks)
+    load_bytes(data.py(), exported.bytes(), hooks)
 }
 
 /// Read and return an object from the pickle data stored in a file; as pickle.load.

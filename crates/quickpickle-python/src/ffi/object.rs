@@ -97,6 +97,16 @@ impl<'q> Obj<'q> {
         unsafe { ffi::Py_REFCNT(self.as_ptr()) == 1 }
     }
 
+    /// How many references to it exist; None where counts do not tell.
+    #[inline(always)]
+    pub(crate) fn references(self) -> Option<isize> {
+        if cfg!(Py_GIL_DISABLED) {
+            return None;
+        }
+        // SAFETY: the object is alive for 'q.
+        Some(unsafe { ffi::Py_REFCNT(self.as_ptr()) })
+    }
+
     /// Carries the object out of the section. Whoever keeps the anchor sees to it that the object stays alive.
     #[inline(always)]
     pub(crate) fn anchor(self) -> Anchor {

@@ -6,10 +6,12 @@ use pyo3::ffi;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-/// What a slot holds; the low bits of its word say which. Objects are aligned to more than that.
+/// What a slot holds; the low bits of its word say which. Objects are aligned to more than that. Where the second bit is
+/// set, the word is no reference but a number.
 const OBJECT: usize = 0;
 const STATE: usize = 1;
 const PENDING: usize = 2;
+const ARGUMENT: usize = 3;
 const TAG: usize = 3;
 
 /// Slots kept allocated between loads, at most.
@@ -30,6 +32,10 @@ pub(crate) enum Other<'py> {
     StateOf(Bound<'py, PyAny>),
     /// A state being read: the index of its mark.
     Pending(usize),
+    /// The argument of a call, which has been made: where its value is kept.
+    Argument(usize),
+    /// The tuple of that argument.
+    ArgumentTuple(usize),
 }
 
 impl Slots {
@@ -63,6 +69,8 @@ impl Slots {
                 Bound::from_borrowed_ptr(py, (word & !TAG) as *mut ffi::PyObject)
             }),
             Some(&word) if word & TAG == PENDING => Other::Pending(word >> 2),
+            Some(&word) if word & TAG == ARGUMENT && word & 4 == 0 => Other::Argument(word >> 3),
+            Some(&word) if word & TAG == ARGUMENT => Other::ArgumentTuple(word >> 3),
             _ => Other::Nothing,
         }
     }
@@ -77,6 +85,13 @@ impl Slots {
     #[inline(always)]
     pub(crate) fn push_pending(&mut self, mark: usize) {
         self.words.push(mark << 2 | PENDING);
+    }
+
+    /// Adds two slots: for the argument of a call, whose value is kept at `at`, and for the tuple of it.
+    #[inline(always)]
+    pub(crate) fn push_argument(&mut self, at: usize) {
+        self.words.push(at << 3 | ARGUMENT);
+        self.words.push(at << 3 | 4 | ARGUMENT);
     }
 
     /// Adds empty slots up to `len`.
@@ -133,7 +148,7 @@ impl Slots {
     /// For the cyclic collector: the objects to which slots hold references.
     pub(crate) fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         for &word in &self.words {
-            if word != 0 && word & TAG != PENDING {
+            if is_reference(word) {
                 // SAFETY: such a word without its tag is one reference, which is what a Py is; it stays the slot's.
                 let object = ManuallyDrop::new(unsafe {
                     std::mem::transmute::<usize, Py<PyAny>>(word & !TAG)
@@ -145,10 +160,16 @@ impl Slots {
     }
 }
 
+/// Whether a word holds a reference, tagged or not.
+#[inline(always)]
+fn is_reference(word: usize) -> bool {
+    word != 0 && word & PENDING == 0
+}
+
 /// The reference in a word, now the caller's.
 #[inline(always)]
 fn owned(py: Python<'_>, word: usize) -> Option<Bound<'_, PyAny>> {
-    if word == 0 || word & TAG == PENDING {
+    if !is_reference(word) {
         return None;
     }
     // SAFETY: such a word is a reference that was the slot's; words are turned into references once, when they leave it.

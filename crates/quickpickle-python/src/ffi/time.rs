@@ -150,88 +150,97 @@ pub(crate) fn make<'py>(
     class: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
 ) -> Option<Bound<'py, PyAny>> {
-    make_known(of_class(class)?, class, args)
+    let time = of_class(class)?;
+    if time == Temporal::Delta {
+        return make_delta(args);
+    }
+    let state = args.get_borrowed_item(0).ok().filter(|_| args.len() == 1)?;
+    make_of(
+        class.py(),
+        time,
+        state.cast_exact::<PyBytes>().ok()?.as_bytes(),
+    )
+}
+
+fn fits(value: i32, limit: i32) -> bool {
+    (0..limit).contains(&value)
 }
 
 #[inline(never)]
-fn make_known<'py>(
-    time: Temporal,
-    class: &Bound<'py, PyAny>,
-    args: &Bound<'py, PyTuple>,
-) -> Option<Bound<'py, PyAny>> {
-    let py = class.py();
-    let item = |at: usize| args.get_borrowed_item(at).ok();
-    let fits = |value: i32, limit: i32| (0..limit).contains(&value);
-    // SAFETY: the types are known, so the API is there. It checks nothing that is not within range here, and makes an
-    // object of exactly `class`, or an exception.
-    let made = unsafe {
-        let api = &*ffi::PyDateTimeAPI();
-        if time == Temporal::Delta {
-            if args.len() != 3 {
-                return None;
-            }
-            let number = |at| item(at).and_then(|item| compat::exact_small_int(&item));
-            let (days, seconds, micros) = (number(0)?, number(1)?, number(2)?);
-            if !fits(seconds, 86_400) || !fits(micros, 1_000_000) || days.abs() > 999_999_999 {
-                return None;
-            }
-            (api.Delta_FromDelta)(days, seconds, micros, 0, api.DeltaType)
-        } else {
-            if args.len() != 1 {
-                return None;
-            }
-            let state = item(0)?;
-            let state = state.cast_exact::<PyBytes>().ok()?;
-            let state = state.as_bytes();
-            let date = |high: u8, low: u8, month: u8, day: u8| {
-                let (year, month, day) = (
-                    i32::from(high) << 8 | i32::from(low),
-                    i32::from(month),
-                    i32::from(day),
-                );
-                let sane = (1..=9999).contains(&year)
-                    && (1..=12).contains(&month)
-                    && (1..=31).contains(&day);
-                sane.then_some((year, month, day))
-            };
-            let clock = |h: u8, m: u8, s: u8, micros: [u8; 3]| {
-                let [high, middle, low] = micros.map(i32::from);
-                let micros = high << 16 | middle << 8 | low;
-                let sane = h < 24 && m < 60 && s < 60 && micros < 1_000_000;
-                sane.then_some((i32::from(h), i32::from(m), i32::from(s), micros))
-            };
-            match (time, state) {
-                (Temporal::Date, &[high, low, month, day]) => {
-                    let (year, month, day) = date(high, low, month, day)?;
-                    (api.Date_FromDate)(year, month, day, api.DateType)
-                }
-                (Temporal::DateTime, &[high, low, month, day, h, m, s, a, b, c]) => {
-                    let (year, month, day) = date(high, low, month, day)?;
-                    let (h, m, s, micros) = clock(h, m, s, [a, b, c])?;
-                    let none = ffi::Py_None();
-                    (api.DateTime_FromDateAndTime)(
-                        year,
-                        month,
-                        day,
-                        h,
-                        m,
-                        s,
-                        micros,
-                        none,
-                        api.DateTimeType,
-                    )
-                }
-                (Temporal::Time, &[h, m, s, a, b, c]) => {
-                    let (h, m, s, micros) = clock(h, m, s, [a, b, c])?;
-                    (api.Time_FromTime)(h, m, s, micros, ffi::Py_None(), api.TimeType)
-                }
-                _ => return None,
-            }
-        }
+fn make_delta<'py>(args: &Bound<'py, PyTuple>) -> Option<Bound<'py, PyAny>> {
+    if args.len() != 3 {
+        return None;
+    }
+    let number = |at| {
+        let item = args.get_borrowed_item(at).ok()?;
+        compat::exact_small_int(&item)
     };
-    // SAFETY: a new reference, or null with an exception, which is dropped.
+    let (days, seconds, micros) = (number(0)?, number(1)?, number(2)?);
+    if !fits(seconds, 86_400) || !fits(micros, 1_000_000) || days.abs() > 999_999_999 {
+        return None;
+    }
+    // SAFETY: the type is known, so the API is there; within these ranges it makes an object, or there is no memory.
     unsafe {
-        let made = Bound::from_owned_ptr_or_opt(py, made);
+        let api = &*ffi::PyDateTimeAPI();
+        made(
+            args.py(),
+            (api.Delta_FromDelta)(days, seconds, micros, 0, api.DeltaType),
+        )
+    }
+}
+
+/// The date, time or both that `state` says; as [`make`].
+#[inline(never)]
+pub(crate) fn make_of<'py>(
+    py: Python<'py>,
+    time: Temporal,
+    state: &[u8],
+) -> Option<Bound<'py, PyAny>> {
+    let date = |high: u8, low: u8, month: u8, day: u8| {
+        let year = i32::from(high) << 8 | i32::from(low);
+        let (month, day) = (i32::from(month), i32::from(day));
+        let sane =
+            (1..=9999).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
+        sane.then_some((year, month, day))
+    };
+    let clock = |h: u8, m: u8, s: u8, micros: [u8; 3]| {
+        let [high, middle, low] = micros.map(i32::from);
+        let micros = high << 16 | middle << 8 | low;
+        let sane = h < 24 && m < 60 && s < 60 && fits(micros, 1_000_000);
+        sane.then_some((i32::from(h), i32::from(m), i32::from(s), micros))
+    };
+    // SAFETY: the types are known, so the API is there. It checks all that is not within range here, and makes an object
+    // of exactly the type given, or an exception.
+    unsafe {
+        let api = &*ffi::PyDateTimeAPI();
+        let none = ffi::Py_None();
+        let object = match (time, state) {
+            (Temporal::Date, &[high, low, month, day]) => {
+                let (year, month, day) = date(high, low, month, day)?;
+                (api.Date_FromDate)(year, month, day, api.DateType)
+            }
+            (Temporal::DateTime, &[high, low, month, day, h, m, s, a, b, c]) => {
+                let (year, month, day) = date(high, low, month, day)?;
+                let (h, m, s, micros) = clock(h, m, s, [a, b, c])?;
+                let class = api.DateTimeType;
+                (api.DateTime_FromDateAndTime)(year, month, day, h, m, s, micros, none, class)
+            }
+            (Temporal::Time, &[h, m, s, a, b, c]) => {
+                let (h, m, s, micros) = clock(h, m, s, [a, b, c])?;
+                (api.Time_FromTime)(h, m, s, micros, none, api.TimeType)
+            }
+            _ => return None,
+        };
+        made(py, object)
+    }
+}
+
+/// # Safety
+/// `object` is a new reference, or null with an exception set, which is dropped.
+unsafe fn made(py: Python<'_>, object: *mut ffi::PyObject) -> Option<Bound<'_, PyAny>> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let made = Bound::from_owned_ptr_or_opt(py, object);
         if made.is_none() {
             ffi::PyErr_Clear();
         }

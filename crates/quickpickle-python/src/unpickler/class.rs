@@ -352,15 +352,7 @@ impl UnpicklerMemo {
         let unpickler = self.unpickler.get();
         let mut memory = unpickler.take_memory()?;
         // What was left out is made now.
-        let hooks = Hooks {
-            fix_imports: true,
-            encoding: c"ASCII".into(),
-            errors: c"strict".into(),
-            buffers: None,
-            find_class: None,
-            owner: None,
-            persistent_load: None,
-        };
+        let hooks = Hooks::plain();
         let numbers = memory.memo.numbers();
         let mut machine = super::machine::Machine::new(py, &mut memory, &hooks);
         let made: Result<Vec<_>, _> = numbers

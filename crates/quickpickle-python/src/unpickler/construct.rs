@@ -207,17 +207,27 @@ impl<'py> Machine<'py, '_> {
         {
             return self.push(made);
         }
+        let made = self.call(&callable, &args)?;
+        self.push(made)
+    }
+
+    /// `callable(*args)`.
+    pub(super) fn call(
+        &mut self,
+        callable: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, PyAny>, Fail> {
         let at = self.at;
-        let made = match self.outside(|_| reconstruct::call(&callable, &args)) {
+        let made = match self.outside(|_| reconstruct::call(callable, args)) {
             Ok(made) => made,
             // What protocols without an opcode for sets write: the same, item by item.
             Err(error) if callable.is(self.py.get_type::<PySet>()) => {
-                self.set_of(&args, error, at)?
+                self.set_of(args, error, at)?
             }
-            Err(error) => return Err(notes::rebuilding(&callable, at, error).into()),
+            Err(error) => return Err(notes::rebuilding(callable, at, error).into()),
         };
         self.count();
-        self.push(made)
+        Ok(made)
     }
 
     fn set_of(
@@ -347,7 +357,16 @@ impl<'py> Machine<'py, '_> {
     }
 
     /// Adds what was put off.
+    #[inline(always)]
     pub(super) fn add_deferred(&mut self) -> Result<(), Fail> {
+        if self.deferred.is_empty() {
+            return Ok(());
+        }
+        self.add_deferred_items()
+    }
+
+    #[cold]
+    fn add_deferred_items(&mut self) -> Result<(), Fail> {
         for (set, item, error) in std::mem::take(&mut self.deferred) {
             if self.outside(|_| set.add(item)).is_err() {
                 return Err(error.into());

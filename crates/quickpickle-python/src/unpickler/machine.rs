@@ -54,6 +54,7 @@ impl Memory {
     }
 
     /// Drops what a load left, but for the memo.
+    #[inline(always)]
     pub(super) fn rest(&mut self, py: Python<'_>) {
         self.marks.clear();
         self.classes.forget_unversioned();
@@ -172,7 +173,7 @@ impl<'py, 'a> Machine<'py, 'a> {
 
     /// What can be looked at of what follows, as far as operations may be taken together with the one before.
     #[inline(always)]
-    fn ahead<'s, S: Feed>(&self, source: &'s S) -> &'s [u8] {
+    pub(super) fn ahead<'s, S: Feed>(&self, source: &'s S) -> &'s [u8] {
         let ahead = source.peek();
         if !cfg!(Py_3_14) || self.frame_end == u64::MAX {
             return ahead;
@@ -315,6 +316,8 @@ impl<'py, 'a> Machine<'py, 'a> {
                 self.make_state_dicts();
                 return Ok(self.memory.memo.get(py, number));
             }
+            Other::Argument(at) => return self.make_argument(at, number, number),
+            Other::ArgumentTuple(at) => return self.make_argument(at, number, number - 1),
             Other::Nothing => return Ok(None),
         };
         // What it was filled with is what the instance got; what other code has done to that since shows.
@@ -753,11 +756,18 @@ where
             Some(known) => known,
             None => build::text(self.py, bytes)?,
         };
+        if let &[byte::MEMOIZE, byte::TUPLE1, ..] = self.ahead(source) {
+            source.byte()?;
+            return self.call_with_text(source, text);
+        }
         self.push_new(source, text)
     }
 
     fn bytes(&mut self, source: &mut S, len: u64) -> Done {
         let len = Self::fits(Opcode::BinBytes8, len)?;
+        if self.call_with_bytes(source, len)? {
+            return Ok(());
+        }
         let py = self.py;
         let bytes = match source.whole(py, len)? {
             Some(bytes) => bytes,

@@ -6,17 +6,58 @@ use std::collections::HashMap;
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
+use crate::ffi::build;
 use crate::ffi::slots::{Other, Slots};
 
 /// Numbers up to this far beyond twice the objects remembered go into the array.
 const SLACK: usize = 1024;
+
+/// The longest value of an argument that is kept in place of the object.
+pub(super) const ARGUMENT_MAX: usize = 14;
+/// Arguments for which room is kept allocated between loads, at most.
+const KEEP: usize = 1 << 14;
+
+/// The only argument of a call that has been made. Neither it nor its tuple exists any more: a pickle may refer to both
+/// again, but hardly any does, and as objects they would cost more than all else about the call.
+#[derive(Clone, Copy)]
+pub(super) struct Argument {
+    bytes: [u8; ARGUMENT_MAX],
+    len: u8,
+    is_text: bool,
+}
+
+impl Argument {
+    /// The argument of this value: a str, or bytes. None if it is too long.
+    #[inline(always)]
+    pub(super) fn of(value: &[u8], is_text: bool) -> Option<Self> {
+        let mut bytes = [0; ARGUMENT_MAX];
+        bytes.get_mut(..value.len())?.copy_from_slice(value);
+        Some(Argument {
+            bytes,
+            len: value.len() as u8,
+            is_text,
+        })
+    }
+
+    /// The object, made again.
+    pub(super) fn make<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let value = &self.bytes[..usize::from(self.len)];
+        if self.is_text {
+            build::text(py, value)
+        } else {
+            Ok(PyBytes::new(py, value).into_any())
+        }
+    }
+}
 
 /// Objects remembered.
 pub(crate) struct Memo {
     dense: Slots,
     sparse: HashMap<usize, Py<PyAny>>,
     count: usize,
+    arguments: Vec<Argument>,
 }
 
 impl Memo {
@@ -26,6 +67,7 @@ impl Memo {
             dense: Slots::new(),
             sparse: HashMap::new(),
             count: 0,
+            arguments: Vec::new(),
         }
     }
 
@@ -105,6 +147,19 @@ impl Memo {
         self.dense.settle(number, instance);
     }
 
+    /// Gives the next two numbers to an argument and to its tuple. The memo is dense.
+    #[inline(always)]
+    pub(super) fn put_argument(&mut self, argument: Argument) {
+        self.dense.push_argument(self.arguments.len());
+        self.arguments.push(argument);
+        self.count += 2;
+    }
+
+    /// An argument that was left out.
+    pub(super) fn argument(&self, at: usize) -> Option<&Argument> {
+        self.arguments.get(at)
+    }
+
     /// Forgets everything. The memo is empty before the first object is dropped, which may run code.
     #[inline(always)]
     pub(crate) fn clear(&mut self, py: Python<'_>) {
@@ -113,6 +168,15 @@ impl Memo {
         if !self.sparse.is_empty() {
             drop(std::mem::take(&mut self.sparse));
         }
+        if !self.arguments.is_empty() {
+            self.clear_arguments();
+        }
+    }
+
+    #[cold]
+    fn clear_arguments(&mut self) {
+        self.arguments.clear();
+        self.arguments.shrink_to(KEEP);
     }
 
     /// For the cyclic collector.

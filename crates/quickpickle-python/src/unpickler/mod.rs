@@ -1,6 +1,7 @@
 //! Unpickling: pickles to Python objects. `machine` does what the operations say, `source` is where they come from,
 //! `class` is what Python sees.
 
+mod argument;
 mod class;
 mod construct;
 mod fail;
@@ -36,6 +37,22 @@ pub(crate) struct Hooks<'py> {
     pub(crate) owner: Option<Bound<'py, Unpickler>>,
     /// The Unpickler's `persistent_load`.
     pub(crate) persistent_load: Option<Bound<'py, PyAny>>,
+}
+
+impl Hooks<'_> {
+    /// Those of `loads(data)` and `load(file)`.
+    #[inline(always)]
+    pub(crate) fn plain() -> Self {
+        Hooks {
+            fix_imports: true,
+            encoding: Cow::Borrowed(c"ASCII"),
+            errors: Cow::Borrowed(c"strict"),
+            buffers: None,
+            find_class: None,
+            owner: None,
+            persistent_load: None,
+        }
+    }
 }
 
 /// What a persistent id without `persistent_load` is answered with.
