@@ -4,7 +4,7 @@ use pyo3::exceptions::PyImportError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyTuple, PyType};
 
 use super::compat;
 pub(crate) use super::outside::call_with as call;
@@ -360,5 +360,45 @@ pub(crate) fn copied_text<'py>(
             ffi::PyErr_Clear();
         }
         Bound::from_owned_ptr_or_opt(py, made)
+    }
+}
+
+/// A tuple for one argument, used again for the next where no one has kept it.
+pub(crate) struct Single<'py>(Option<Bound<'py, PyTuple>>);
+
+impl<'py> Single<'py> {
+    /// None yet.
+    pub(crate) const fn new() -> Self {
+        Single(None)
+    }
+
+    /// The tuple of `item`.
+    #[inline(always)]
+    pub(crate) fn of(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        match self.0.take() {
+            Some(tuple) => {
+                // SAFETY: a tuple of one item which only this reference knows, so that no one sees it change; the item
+                // that was in it, which is no container, is given up last.
+                unsafe {
+                    let place = &raw mut (*tuple.as_ptr().cast::<ffi::PyTupleObject>()).ob_item[0];
+                    let old = std::mem::replace(&mut *place, item.clone().into_ptr());
+                    ffi::Py_DECREF(old);
+                }
+                Ok(tuple)
+            }
+            None => PyTuple::new(item.py(), [item]),
+        }
+    }
+
+    /// Takes a tuple of a str back, to be used again, if no one else holds it. Not where tuples remember their hash.
+    #[inline(always)]
+    pub(crate) fn give_back(&mut self, tuple: Bound<'py, PyTuple>) {
+        // SAFETY: a live object.
+        if cfg!(not(any(Py_3_14, Py_GIL_DISABLED)))
+            && unsafe { ffi::Py_REFCNT(tuple.as_ptr()) } == 1
+            && tuple.len() == 1
+        {
+            self.0 = Some(tuple);
+        }
     }
 }

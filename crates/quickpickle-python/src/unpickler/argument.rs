@@ -78,11 +78,14 @@ impl<'py> Machine<'py, '_> {
         source.bytes(3)?;
         self.at = source.offset();
         source.byte()?;
-        let args = PyTuple::new(self.py, [&text])?;
+        let args = self.single.of(&text)?;
         let made = self.call(&callable, args.as_any());
         let argument = self.left_out(&text, &args);
         match argument {
-            Some(argument) => self.memory.memo.put_argument(argument),
+            Some(argument) => {
+                self.memory.memo.put_argument(argument);
+                self.single.give_back(args);
+            }
             None => {
                 let number = self.memory.memo.len();
                 // New numbers: there is nothing to replace.

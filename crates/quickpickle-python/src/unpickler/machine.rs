@@ -86,6 +86,8 @@ pub(super) struct Machine<'py, 'a> {
     /// Containers made.
     made: usize,
     collector: Collector,
+    /// For calls of one argument.
+    pub(super) single: build::Single<'py>,
     /// Items that wait to be added to sets, and why they could not be.
     pub(super) deferred: Vec<(Bound<'py, PySet>, Bound<'py, PyAny>, PyErr)>,
 }
@@ -116,6 +118,7 @@ impl<'py, 'a> Machine<'py, 'a> {
             at: 0,
             made: 0,
             collector: Collector::Untouched,
+            single: build::Single::new(),
             deferred: Vec::new(),
         }
     }
