@@ -393,11 +393,12 @@ impl<'py> Single<'py> {
     /// Takes a tuple of a str back, to be used again, if no one else holds it. Not where tuples remember their hash.
     #[inline(always)]
     pub(crate) fn give_back(&mut self, tuple: Bound<'py, PyTuple>) {
+        if cfg!(any(Py_3_14, Py_GIL_DISABLED)) {
+            return;
+        }
         // SAFETY: a live object.
-        if cfg!(not(any(Py_3_14, Py_GIL_DISABLED)))
-            && unsafe { ffi::Py_REFCNT(tuple.as_ptr()) } == 1
-            && tuple.len() == 1
-        {
+        let references = unsafe { ffi::Py_REFCNT(tuple.as_ptr()) };
+        if references == 1 && tuple.len() == 1 {
             self.0 = Some(tuple);
         }
     }
