@@ -130,3 +130,25 @@ fn a_file_that_disappears_is_found_by_verify() {
     assert_eq!(report.missing_records, 1, "{report:?}");
     assert!(engine.get("app_1").is_err(), "not there is not the answer");
 }
+
+#[test]
+fn what_is_damaged_again_does_not_replace_what_was_put_aside_before() {
+    let storage = small_store();
+    let path = Path::new("/store/entries/app_1.entry");
+    let mut aside = Vec::new();
+    for round in 0..4_u8 {
+        let mut bytes = storage.files()[path].clone();
+        *bytes.last_mut().unwrap() ^= 1 + round;
+        storage.put(path, bytes.clone());
+        let engine = open(&storage, false, false).unwrap();
+        let damage = engine.opening_report().damage;
+        aside.push((damage[0].quarantined_to.clone().unwrap(), bytes));
+        engine
+            .persist_tagged("app_1", CodecId::JAVA, b"app_1app_1app_1")
+            .unwrap();
+        engine.close().unwrap();
+    }
+    for (place, bytes) in aside {
+        assert!(storage.files()[Path::new(&place)] == bytes, "{place}");
+    }
+}

@@ -250,18 +250,41 @@ impl FileSystemEngine {
     /// until the new one takes its place, so that at no moment the directory looks like nobody's.
     fn tidy(&self, report: &mut Report) -> Result<()> {
         self.remove(&self.entries.join(TEMPORARY))?;
-        if report.damage.is_empty() {
-            // A writer that died between a rename and its sync leaves a name that is shown and not yet durable.
-            let synced = self.storage.sync_dir(&self.entries);
-            return synced.map_err(|error| Error::io("sync the directory", &self.entries, error));
+        if !report.damage.is_empty() {
+            self.put_aside(report)?;
         }
+        // A writer that died between a rename and its sync leaves a name that is shown and not yet durable.
+        self.sync_dir(&self.entries)?;
+        self.sync_dir(&self.directory)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.storage
+            .sync_dir(path)
+            .map_err(|error| Error::io("sync the directory", path, error))
+    }
+
+    /// Moves damaged files to the quarantine, under names of their own even if files of these names were damaged before.
+    fn put_aside(&self, report: &mut Report) -> Result<()> {
         let folder = self.directory.join(QUARANTINE);
         self.storage
             .create_dir(&folder)
             .map_err(|error| Error::io("create the quarantine directory", &folder, error))?;
+        let mut taken = self
+            .storage
+            .list(&folder)
+            .map_err(|error| Error::io("list the quarantine directory", &folder, error))?;
         for damage in &mut report.damage {
             let from = self.directory.join(&damage.place);
-            let to = folder.join(damage.place.rsplit('/').next().unwrap_or_default());
+            let name = damage.place.rsplit('/').next().unwrap_or_default();
+            let mut free = name.to_owned();
+            for number in 2.. {
+                if !taken.contains(&free) {
+                    break;
+                }
+                free = format!("{name}.{number}");
+            }
+            let to = folder.join(&free);
             let moved = if damage.place == MARKER {
                 copy(&*self.storage, &from, &to)
             } else {
@@ -269,13 +292,9 @@ impl FileSystemEngine {
             };
             moved.map_err(|error| Error::io("put a damaged file aside", &from, error))?;
             damage.quarantined_to = Some(to.display().to_string());
+            taken.push(free);
         }
-        for path in [&folder, &self.entries] {
-            self.storage
-                .sync_dir(path)
-                .map_err(|error| Error::io("sync the directory", path, error))?;
-        }
-        Ok(())
+        self.sync_dir(&folder)
     }
 
     fn remove(&self, path: &Path) -> Result<()> {
@@ -371,10 +390,6 @@ fn read_file(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
 
 fn copy(storage: &dyn Storage, from: &Path, to: &Path) -> std::io::Result<()> {
     let bytes = read_all(&*storage.open(from, Access::Read)?)?;
-    match storage.remove(to) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
     let file = storage.open(to, Access::Create)?;
     file.write_at(0, &bytes)?;
     file.sync_data()
