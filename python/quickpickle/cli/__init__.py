@@ -45,6 +45,7 @@ COMMANDS: Final = (
     Command("optimize", "drop memo writes that nothing reads"),
     Command("recovery", "look into, check, repair, compact and move recovery stores"),
     Command("run", "run a script with quickpickle standing in for cloudpickle and pickle"),
+    Command("spark", "have an unmodified PySpark pickle with quickpickle, and check that it does"),
 )
 
 
