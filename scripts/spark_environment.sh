@@ -4,6 +4,8 @@
 # package, from where every wheel takes them; a wheel built without them lacks the Spark half and nothing else.
 
 SPARK_VERSION=4.3.0
+# PySpark with what its data frames, Connect and pandas functions need; pandas in the version it supports.
+SPARK_PACKAGES=("pyspark[connect,sql]==$SPARK_VERSION" 'pandas<3')
 SPARK_VENV=${SPARK_VENV:-.venvs/spark}
 spark_library=python/quickpickle/recovery_spark
 
@@ -20,10 +22,10 @@ prepare_spark() {
     local path
     path=$(command -v "$PYTHON")
     create_venv "$path" "$SPARK_VENV"
-    if [ "$(cat "$SPARK_VENV/pyspark-version" 2>/dev/null)" != "$SPARK_VERSION" ]; then
-        note "installing pyspark==$SPARK_VERSION into $SPARK_VENV (some 450 MB)"
-        "$SPARK_VENV/bin/python" -m pip install -q "pyspark==$SPARK_VERSION"
-        echo "$SPARK_VERSION" >"$SPARK_VENV/pyspark-version"
+    if [ "$(cat "$SPARK_VENV/pyspark-version" 2>/dev/null)" != "${SPARK_PACKAGES[*]}" ]; then
+        note "installing ${SPARK_PACKAGES[*]} into $SPARK_VENV (some 700 MB)"
+        "$SPARK_VENV/bin/python" -m pip install -q "${SPARK_PACKAGES[@]}"
+        echo "${SPARK_PACKAGES[*]}" >"$SPARK_VENV/pyspark-version"
     fi
     spark_jars=$(ls -d "$SPARK_VENV"/lib/python*/site-packages/pyspark/jars)
 }

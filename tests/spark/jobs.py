@@ -136,10 +136,10 @@ def accumulators(spark):
 def broadcasts(spark):
     sc = spark.sparkContext
     table = sc.broadcast({i: (str(i), i / 3) for i in range(20_000)})
-    point, nested = sc.broadcast(Point), sc.broadcast([{"deep": [None, b"x" * 100_000]}])
+    points, nested = sc.broadcast((decimal.Decimal(7), {1, 2}, len)), sc.broadcast([{"deep": [None, b"x" * 100_000]}])
     rdd = sc.parallelize(range(8), 8)
     answer = rdd.map(lambda i: (table.value[i * 1000], len(nested.value[0]["deep"][1]))).collect()
-    made = rdd.map(lambda i: point.value(i, i)).take(2)
+    made = rdd.map(lambda i: points.value[0] + i).take(2)
     table.unpersist(blocking=True)
     again = rdd.map(lambda i: table.value[i]).take(1)
     table.destroy()
@@ -231,13 +231,16 @@ def pandas_udfs(spark):
     import pandas as pd
     from pyspark.sql.functions import pandas_udf
 
-    @pandas_udf("double")
-    def mean(x: pd.Series) -> float:
+    # As objects, because pandas is imported in this function and the hints of this module are strings.
+    def mean(x):
         return float(x.mean())
 
-    @pandas_udf("double")
-    def twice(x: pd.Series) -> pd.Series:
+    def twice(x):
         return x * 2
+
+    mean.__annotations__ = {"x": pd.Series, "return": float}
+    twice.__annotations__ = {"x": pd.Series, "return": pd.Series}
+    mean, twice = pandas_udf(mean, "double"), pandas_udf(twice, "double")
 
     frame = people(spark)
     return frame.groupBy("grp").agg(mean("x")).orderBy("grp").collect(), frame.select(twice("x").alias("v")).orderBy("v").limit(5).collect()
@@ -290,7 +293,7 @@ def table_function(spark):
             from pyspark.sql.types import StructType
             from pyspark.sql.udtf import AnalyzeResult
 
-            return AnalyzeResult(StructType().add("n", "int").add(word.value, "string"))
+            return AnalyzeResult(StructType().add("n", "integer").add(word.value, "string"))
 
         def eval(self, count, word):
             for number in range(count):

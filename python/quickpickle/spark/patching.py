@@ -129,13 +129,10 @@ def _replace(part: versions.Part) -> str | None:
         return reason
     made = MAKERS[part.maker](stock, module)
     ours = _looking_like(made, stock, module)
-    places = [(holder, name)]
+    _set(holder, name, stock, ours)
+    # A package that has yet to take the name from its module will take ours.
     for place in part.also:
-        other = sys.modules.get(place)
-        if other is not None and vars(other).get(name) is stock:
-            places.append((other, name))
-    for where, attribute in places:
-        _set(where, attribute, stock, ours)
+        _set_in_module(place, name, stock, ours)
     if part.maker == "register_by_value":
         _register_listed(module, ours)
     return None
@@ -177,6 +174,16 @@ def _set(where: Any, name: str, stock: Any, ours: Any) -> None:
             setattr(where, name, stock)
 
     _undo.append(undo)
+
+
+def _set_in_module(module: str, name: str, stock: Any, ours: Any) -> None:
+    def change(old: Any, new: Any) -> None:
+        where = sys.modules.get(module)
+        if where is not None and vars(where).get(name) is old:
+            setattr(where, name, new)
+
+    change(stock, ours)
+    _undo.append(lambda: change(ours, stock))
 
 
 def _say(text: str) -> None:

@@ -1,0 +1,88 @@
+"""Jobs of a real Spark with quickpickle: the same answers as without, wherever driver and workers are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spark.conftest import Spark
+
+pytestmark = pytest.mark.timeout(900)
+
+PARTS_4_3 = 12
+
+
+def same(answers: dict[str, Any], stock: dict[str, Any]) -> None:
+    different = {name: (stock[name], answers[name]) for name in stock if name in answers and answers[name] != stock[name]}
+    assert not different
+
+
+def covered(report: dict[str, Any]) -> None:
+    assert report["failed"] == {}
+    assert report["ok"], report
+    found = {process["kind"] for process in report["processes"]}
+    assert found == {"driver", "task", "planner", "foreachBatch"}
+    for process in report["processes"]:
+        assert process["problems"] in ([], ())
+        assert list(process["parts"].values()) == ["quickpickle"] * PARTS_4_3, process
+
+
+def test_local(spark: Spark, stock: dict[str, Any]) -> None:
+    answers = spark.answers("local[2,3]", "rdd", "frame", "fault", "check")
+    covered(answers.pop("check"))
+    assert answers.keys() == stock.keys()
+    same(answers, stock)
+    assert answers["thousand_tasks"] == "(1000, 499500, False)"
+    assert answers["worker_killed_in_a_batch"] == "499500"
+
+
+def test_workers_without_quickpickle(enabled: Path, bare: Path, tmp_path: Path, stock: dict[str, Any]) -> None:
+    answers = Spark(enabled, bare, tmp_path).answers("local[2,3]", "rdd", "frame", "check")
+    report = answers.pop("check")
+    same(answers, stock)
+    assert not report["ok"]
+    by_kind = {process["kind"]: process for process in report["processes"]}
+    assert by_kind["driver"]["quickpickle"]
+    for kind in ("task", "planner"):
+        assert by_kind[kind]["quickpickle"] is None
+        assert by_kind[kind]["parts"] == {}
+        # What was pickled by ours is loaded there, and the other way round.
+        assert by_kind[kind]["problems"] in ([], ())
+
+
+def test_standalone(spark: Spark, standalone: str, stock: dict[str, Any]) -> None:
+    answers = spark.answers(standalone, "rdd", "check")
+    covered(answers.pop("check"))
+    same(answers, stock)
+
+
+def test_connect(spark: Spark, stock: dict[str, Any]) -> None:
+    answers = spark.answers("connect:local[2]", "frame", "check")
+    covered(answers.pop("check"))
+    same(answers, stock)
+
+
+def test_by_code(enabled: Path, tmp_path: Path) -> None:
+    """Not enabled, but installed by code on the driver, which reaches the workers it starts."""
+    code = """
+import quickpickle.spark as ours
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").config("spark.log.level", "FATAL")
+assert not ours.status().installed
+spark = ours.session(builder)
+assert ours.status().installed and ours.status().workers
+report = ours.check(spark, streaming=False)
+print(report)
+assert report.ok
+assert spark.sparkContext.parallelize([1, 2]).map(lambda x: x + 1).collect() == [2, 3]
+spark.stop()
+ours.uninstall()
+assert not ours.status().installed and not ours.status().workers
+from pyspark.serializers import CloudPickleSerializer
+assert "quickpickle" not in CloudPickleSerializer.dumps.__code__.co_filename
+"""
+    # The variable keeps the environment's own hook off; by code it counts for less.
+    done = Spark(enabled, enabled, tmp_path, {"QUICKPICKLE_SPARK": "0"}).run("-c", code)
+    assert done.returncode == 0, done.stderr[-3000:]
