@@ -55,7 +55,12 @@ class Spark:
             if not key.startswith(("SPARK_", "PYSPARK_", "QUICKPICKLE_")) and key not in ("PYTHONPATH", "PYTHONHOME")
         }
         clean |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(self.folder), "PYTHONWARNINGS": "ignore"}
-        return {**clean, "PYSPARK_PYTHON": str(self.workers), "PYSPARK_DRIVER_PYTHON": str(self.python), **self.settings}
+        return {
+            **clean,
+            "PYSPARK_PYTHON": str(self.workers),
+            "PYSPARK_DRIVER_PYTHON": str(self.python),
+            **self.settings,
+        }
 
     def run(self, *arguments: str, timeout: float = 700) -> subprocess.CompletedProcess[str]:
         """Run this interpreter in the project's folder."""
@@ -92,9 +97,13 @@ def enabled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run([SPARK_PYTHON, "-m", "venv", "--without-pip", str(home)], check=True)
     python = home / "bin" / "python"
     ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    places = [Path(subprocess.check_output([str(each), "-c", ask], text=True).strip()) for each in (SPARK_PYTHON, python)]
+    places = [
+        Path(subprocess.check_output([str(each), "-c", ask], text=True).strip()) for each in (SPARK_PYTHON, python)
+    ]
     (places[1] / "spark.pth").write_text(f"{places[0]}\n")
-    shutil.copytree(Path(quickpickle.__file__).parent, places[1] / "quickpickle", ignore=shutil.ignore_patterns("*.jar"))
+    shutil.copytree(
+        Path(quickpickle.__file__).parent, places[1] / "quickpickle", ignore=shutil.ignore_patterns("*.jar")
+    )
     done = subprocess.run([str(python), "-m", "quickpickle", "spark", "enable"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return python

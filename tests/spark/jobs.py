@@ -67,7 +67,9 @@ def instances(spark):
 
 @job(RDD)
 def distinct_instances(spark):
-    return sorted(repr(p) for p in spark.sparkContext.parallelize([Point(1, 2), Point(1, 2), Point(3, 4)], 3).distinct().collect())
+    return sorted(
+        repr(p) for p in spark.sparkContext.parallelize([Point(1, 2), Point(1, 2), Point(3, 4)], 3).distinct().collect()
+    )
 
 
 @job(RDD)
@@ -181,7 +183,15 @@ def to_the_jvm(spark):
     from pyspark.sql import Row
 
     rows = [
-        Row(a=i, b=i / 7, c=decimal.Decimal(i) / 4, d=datetime.date(2024, 2, 29), e=datetime.datetime(2024, 2, 29, 1, i), f=[i], g={"k": str(i)})
+        Row(
+            a=i,
+            b=i / 7,
+            c=decimal.Decimal(i) / 4,
+            d=datetime.date(2024, 2, 29),
+            e=datetime.datetime(2024, 2, 29, 1, i),
+            f=[i],
+            g={"k": str(i)},
+        )
         for i in range(30)
     ]
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, 3)).orderBy("a").collect()
@@ -207,7 +217,9 @@ def perf_profiler(spark):
 
 
 def people(spark):
-    return spark.range(0, 200, 1, 4).selectExpr("id", "cast(id % 5 as int) as grp", "id * 1.5D as x", "concat('n', id) as name")
+    return spark.range(0, 200, 1, 4).selectExpr(
+        "id", "cast(id % 5 as int) as grp", "id * 1.5D as x", "concat('n', id) as name"
+    )
 
 
 @job(FRAME)
@@ -215,7 +227,9 @@ def pickled_udf(spark):
     from pyspark.sql.functions import udf
 
     offset = Point(3, 4)
-    struct = udf(lambda i, n: (i + offset.x, f"{n}!", [helper(i)] * 2), "a long, b string, c array<long>", useArrow=False)
+    struct = udf(
+        lambda i, n: (i + offset.x, f"{n}!", [helper(i)] * 2), "a long, b string, c array<long>", useArrow=False
+    )
     return people(spark).select(struct("id", "name").alias("s")).orderBy("s.a").limit(20).collect()
 
 
@@ -223,7 +237,13 @@ def pickled_udf(spark):
 def arrow_udf(spark):
     from pyspark.sql.functions import udf
 
-    return people(spark).select(udf(lambda i: helper(i) + 1, "long", useArrow=True)("id").alias("v")).orderBy("v").limit(20).collect()
+    return (
+        people(spark)
+        .select(udf(lambda i: helper(i) + 1, "long", useArrow=True)("id").alias("v"))
+        .orderBy("v")
+        .limit(20)
+        .collect()
+    )
 
 
 @job(FRAME)
@@ -243,7 +263,9 @@ def pandas_udfs(spark):
     mean, twice = pandas_udf(mean, "double"), pandas_udf(twice, "double")
 
     frame = people(spark)
-    return frame.groupBy("grp").agg(mean("x")).orderBy("grp").collect(), frame.select(twice("x").alias("v")).orderBy("v").limit(5).collect()
+    return frame.groupBy("grp").agg(mean("x")).orderBy("grp").collect(), frame.select(twice("x").alias("v")).orderBy(
+        "v"
+    ).limit(5).collect()
 
 
 @job(FRAME)
@@ -260,7 +282,11 @@ def apply_in_pandas(spark):
 
     return (
         frame.groupBy("grp").applyInPandas(centred, frame.schema).orderBy("id").limit(10).collect(),
-        frame.groupBy("grp").cogroup(other.groupBy("grp")).applyInPandas(merged, "grp int, total long").orderBy("grp").collect(),
+        frame.groupBy("grp")
+        .cogroup(other.groupBy("grp"))
+        .applyInPandas(merged, "grp int, total long")
+        .orderBy("grp")
+        .collect(),
     )
 
 
@@ -306,10 +332,22 @@ def table_function(spark):
 @job(FRAME)
 def values_of_all_kinds(spark):
     rows = [
-        (1, "a", 1.5, decimal.Decimal("1.25"), datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 12, 30, 0, 5), True, [1, None], {"k": 1}),
+        (
+            1,
+            "a",
+            1.5,
+            decimal.Decimal("1.25"),
+            datetime.date(2024, 2, 29),
+            datetime.datetime(2024, 2, 29, 12, 30, 0, 5),
+            True,
+            [1, None],
+            {"k": 1},
+        ),
         (None, None, None, None, None, None, None, None, None),
     ]
-    schema = "a long, b string, c double, d decimal(9,2), e date, f timestamp, g boolean, h array<long>, i map<string,long>"
+    schema = (
+        "a long, b string, c double, d decimal(9,2), e date, f timestamp, g boolean, h array<long>, i map<string,long>"
+    )
     return spark.createDataFrame(rows, schema).collect()
 
 
@@ -323,7 +361,12 @@ def foreach_batch(spark):
     with tempfile.TemporaryDirectory() as folder:
         people(spark).write.parquet(f"{folder}/in")
         stream = spark.readStream.schema(people(spark).schema).parquet(f"{folder}/in")
-        query = stream.writeStream.foreachBatch(batch).option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True).start()
+        query = (
+            stream.writeStream.foreachBatch(batch)
+            .option("checkpointLocation", f"{folder}/checkpoint")
+            .trigger(availableNow=True)
+            .start()
+        )
         assert query.awaitTermination(120)
         assert query.exception() is None, query.exception()
         # The view's rows are computed when asked for, from the files.
@@ -354,7 +397,9 @@ def transform_with_state(spark):
             n, x, at = self.total.get()
             seen = sorted((k[0], v[0]) for k, v in self.seen.iterator())
             listed = sum(item[0] for item in self.last.get())
-            yield pd.DataFrame({"grp": [key[0]], "n": [n], "x": [x], "listed": [listed], "at": [str(at)], "seen": [str(seen)]})
+            yield pd.DataFrame(
+                {"grp": [key[0]], "n": [n], "x": [x], "listed": [listed], "at": [str(at)], "seen": [str(seen)]}
+            )
 
         def close(self):
             pass
@@ -366,7 +411,14 @@ def transform_with_state(spark):
         done = stream.groupBy("grp").transformWithStateInPandas(
             Window(), "grp int, n long, x double, listed double, at string, seen string", "Update", "None"
         )
-        query = done.writeStream.format("memory").queryName("states").outputMode("update").option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True).start()
+        query = (
+            done.writeStream.format("memory")
+            .queryName("states")
+            .outputMode("update")
+            .option("checkpointLocation", f"{folder}/checkpoint")
+            .trigger(availableNow=True)
+            .start()
+        )
         assert query.awaitTermination(180)
         assert query.exception() is None, query.exception()
         return spark.table("states").orderBy("grp").collect()
@@ -383,7 +435,8 @@ def failing_udf(spark):
         spark.range(1).select(udf(fails, "long", useArrow=False)("id")).collect()
     except Exception as error:
         text = str(error)
-        assert "in fails" in text and "jobs.py" in text, text  # co_filename is kept
+        assert "in fails" in text, text
+        assert "jobs.py" in text, text  # co_filename is kept
         return "KeyError: 'row Point(0, 0)'" in text
     return "no error"
 

@@ -11,7 +11,9 @@ from quickpickle.spark import environment, versions
 
 def python(code: str, place: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     head = f"import site, sys; site.addsitedir({str(place)!r}); sys.path.insert(0, {str(place)!r})\n"
-    return subprocess.run([sys.executable, "-c", head + code], capture_output=True, text=True, env={"PATH": "", **variables})
+    return subprocess.run(
+        [sys.executable, "-c", head + code], capture_output=True, text=True, env={"PATH": "", **variables}
+    )
 
 
 FINDERS = "print([type(f).__name__ for f in sys.meta_path if 'uickpickle' in type(f).__name__])"

@@ -15,7 +15,9 @@ PARTS_4_3 = 12
 
 
 def same(answers: dict[str, Any], stock: dict[str, Any]) -> None:
-    different = {name: (stock[name], answers[name]) for name in stock if name in answers and answers[name] != stock[name]}
+    different = {
+        name: (stock[name], answers[name]) for name in stock if name in answers and answers[name] != stock[name]
+    }
     assert not different
 
 
