@@ -5,7 +5,7 @@ export PYTHON ?= python3
 export VENV ?= .venv
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint bench wheels spark-jar demo-recovery test-sid memcheck clean
+.PHONY: help build demo test lint bench wheels spark-jar demo-recovery demo-spark spark-matrix test-sid memcheck clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -36,6 +36,12 @@ spark-jar: ## the jar and library a Spark master loads, in python/quickpickle/re
 
 demo-recovery: ## a real Spark master is killed and comes back; recovery engines compared
 	@scripts/demo_recovery.sh
+
+demo-spark: ## PySpark jobs with and without quickpickle, side by side, ending in a plot; options in ARGS
+	@scripts/demo_spark.sh $(ARGS)
+
+spark-matrix: ## the jobs on each supported PySpark, one after the other; versions in ARGS; an hour
+	@scripts/test_spark_matrix.sh $(ARGS)
 
 memcheck: ## the differential tests in builds that look for misuse of memory; parts in ARGS: checked debug valgrind
 	@scripts/memcheck.sh $(ARGS)

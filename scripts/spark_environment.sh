@@ -30,6 +30,21 @@ prepare_spark() {
     spark_jars=$(ls -d "$SPARK_VENV"/lib/python*/site-packages/pyspark/jars)
 }
 
+# spark_overlay VENV WHEEL: an environment with the same PySpark and this wheel of quickpickle, enabled. The one below
+# stays without, as a worker's may be.
+spark_overlay() {
+    local venv=$1 wheel=$2 place
+    create_venv "$(realpath -s "$SPARK_VENV/bin/python")" "$venv"
+    place=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    "$SPARK_VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >"$place/spark.pth"
+    if [ "$(cat "$venv/wheel" 2>/dev/null)" != "$(sha256sum <"$wheel")" ]; then
+        note "installing $(basename "$wheel") into $venv"
+        "$venv/bin/python" -m pip install -q --force-reinstall --no-deps "$wheel"
+        sha256sum <"$wheel" >"$venv/wheel"
+    fi
+    "$venv/bin/python" -m quickpickle spark enable
+}
+
 # spark_sources_hash: changes when anything that goes into the jar or the library does.
 spark_sources_hash() {
     {

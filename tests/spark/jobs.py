@@ -23,7 +23,8 @@ from typing import Any
 RDD: dict[str, Callable[..., Any]] = {}
 FRAME: dict[str, Callable[..., Any]] = {}
 FAULT: dict[str, Callable[..., Any]] = {}
-SUITES = {"rdd": RDD, "frame": FRAME, "fault": FAULT}
+MANY: dict[str, Callable[..., Any]] = {}
+SUITES = {"rdd": RDD, "frame": FRAME, "fault": FAULT, "many": MANY}
 
 
 def job(suite: dict[str, Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -70,6 +71,19 @@ def distinct_instances(spark):
     return sorted(
         repr(p) for p in spark.sparkContext.parallelize([Point(1, 2), Point(1, 2), Point(3, 4)], 3).distinct().collect()
     )
+
+
+@job(RDD)
+def edited_class(spark):
+    """A class that is changed between two jobs arrives as it is, in workers that know it already."""
+    rdd = spark.sparkContext.parallelize(range(4), 2)
+    answers = []
+    for value in (1, 2):
+        Point.scale = value
+        Point.scaled = lambda self: self.x * self.scale
+        answers.append(rdd.map(lambda i: Point(i, i).scaled()).collect())
+    del Point.scale, Point.scaled
+    return answers
 
 
 @job(RDD)
@@ -534,7 +548,7 @@ def fork_in_a_task(spark):
     return spark.sparkContext.parallelize(range(4), 2).map(forked).collect()
 
 
-@job(FAULT)
+@job(MANY)
 def thousand_tasks(spark):
     """Neither threads nor descriptors grow in workers that live through many tasks."""
 
