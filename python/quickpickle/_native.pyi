@@ -480,6 +480,18 @@ def _set_default_reducers(table: dict[Any, Any], /) -> None: ...
 def _set_reducers(table: dict[Any, Any], /) -> None: ...
 def _types_name(class_: type, /) -> str | None: ...
 def _which_module(obj: Any, name: str, /) -> str | None: ...
+def spark_state_dumps(schema: Any, data: Any, /) -> bytes | None:
+    """The pickle of a row of state under a ``StructType``, as PySpark's own code makes it.
+
+    None where a value or schema is of a kind that is not known here; then nothing has been called.
+
+    Raises:
+        Exception: whatever a field's ``toInternal`` raises.
+    """
+
+def spark_state_prepare(struct_type: type, timestamp_type: type, /) -> None:
+    """Tell of PySpark's ``StructType`` and ``TimestampType``; the first ones told of count."""
+
 def tools_dis(
     data: Buffer,
     write: Callable[[str], object],

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,7 @@ import quickpickle
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "examples"))
 
-from spark_recovery.cluster import Cluster, Master, die_with_parent, start_worker  # noqa: E402
+from spark_recovery.cluster import JAR, Cluster, Master, die_with_parent, start_worker  # noqa: E402
 
 SPARK_PYTHON = os.environ.get("QUICKPICKLE_SPARK_PYTHON", "")
 # What needs no Spark.
@@ -127,7 +128,10 @@ def stock(enabled: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 @pytest.fixture
 def standalone(bare: Path, tmp_path: Path) -> Iterator[str]:
     """The URL of a master on this machine with one worker."""
-    library = Path(quickpickle.__file__).parent / "recovery_spark"
+    # The cluster wants the jar of a recovery store, of which this master has none.
+    library = tmp_path / "library"
+    library.mkdir()
+    zipfile.ZipFile(library / JAR, "w").close()
     with Cluster(bare, library, tmp_path / "cluster") as cluster:
         master = Master(cluster, {"spark.deploy.recoveryMode": "NONE"})
         start_worker(cluster, [master])

@@ -11,8 +11,6 @@ from tests.spark.conftest import Spark
 
 pytestmark = pytest.mark.timeout(900)
 
-PARTS_4_3 = 12
-
 
 def same(answers: dict[str, Any], stock: dict[str, Any]) -> None:
     different = {
@@ -28,7 +26,10 @@ def covered(report: dict[str, Any]) -> None:
     assert found == {"driver", "task", "planner", "foreachBatch"}
     for process in report["processes"]:
         assert process["problems"] in ([], ())
-        assert list(process["parts"].values()) == ["quickpickle"] * PARTS_4_3, process
+        # What a process has not imported is not there to be replaced.
+        states = set(process["parts"].values())
+        assert "quickpickle" in states, process
+        assert states <= {"quickpickle", "not imported yet"}, process
 
 
 def test_local(spark: Spark, stock: dict[str, Any]) -> None:

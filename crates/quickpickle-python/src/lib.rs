@@ -14,6 +14,7 @@ mod pickler;
 mod python_types;
 mod recovery;
 mod slot;
+mod spark;
 mod tools;
 mod unpickler;
 
@@ -39,6 +40,8 @@ mod _native {
     use super::pickler::{CloudPickler, DefaultTable, Pickler, PicklerMemo};
     #[pymodule_export]
     use super::recovery::{RecoveryEngine, recovery_codec_name};
+    #[pymodule_export]
+    use super::spark::{spark_state_dumps, spark_state_prepare};
     #[pymodule_export]
     use super::tools::{tools_dis, tools_optimize, tools_stats};
     #[pymodule_export]

@@ -24,6 +24,7 @@ from quickpickle import dump as _dump
 from quickpickle import dumps as _dumps
 from quickpickle import load as _load
 from quickpickle import loads as _loads
+from quickpickle.spark import state
 
 __all__ = ["MAKERS"]
 
@@ -216,5 +217,8 @@ MAKERS: Final[dict[str, Callable[[Function, ModuleType], Function]]] = {
         cloudpickle_load,
         register_by_value,
         unregister_by_value,
+        state.state_dumps,
+        state.state_loads,
+        state.state_send,
     )
 }

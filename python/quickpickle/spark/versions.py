@@ -10,6 +10,7 @@ Left to others: everything that is done with this.
 
 from __future__ import annotations
 
+import importlib
 import pickle
 from dataclasses import dataclass
 from typing import Any, Final
@@ -37,6 +38,8 @@ class Part:
     """The names its code uses, None for a function that is one of pickle's own."""
     also: tuple[str, ...] = ()
     """Modules that have it under the same name, if they are imported."""
+    needs: tuple[tuple[str, str, str], ...] = ()
+    """Modules, names and outlines of other functions that the replacement takes the place of."""
     skip: str | None = None
     """Why it is not replaced in this version."""
 
@@ -100,6 +103,45 @@ _LOADS_4_3: Final = Part(
 )
 
 
+_TYPES: Final = "pyspark.sql.types"
+_STRUCT_TO_INTERNAL: Final = (
+    "PySparkValueError VariantVal __dict__ _needConversion _needSerializeAnyField dict fields hasattr isinstance list "
+    "names obj self str tuple zip"
+)
+_TIME_TO_INTERNAL: Final = "calendar dt int microsecond mktime self time timegm timetuple tzinfo utctimetuple"
+_TO_INTERNAL: Final = (
+    (_TYPES, "StructType.toInternal", _STRUCT_TO_INTERNAL),
+    (_TYPES, "StructField.toInternal", "dataType obj self toInternal"),
+    (_TYPES, "TimestampType.toInternal", _TIME_TO_INTERNAL),
+)
+_ROWS: Final = (
+    (_TYPES, "_create_row_inbound_converter", "dataType"),
+    (_TYPES, "_create_row", "Row __fields__ fields values"),
+    (_TYPES, "Row.__setattr__", "PySparkRuntimeError __dict__ key self value"),
+)
+
+
+def _state(serialize: str) -> tuple[Part, ...]:
+    module, client = "pyspark.sql.streaming.stateful_processor_api_client", "StatefulProcessorApiClient"
+    return (
+        Part(module, f"{client}._serialize_to_bytes", "state_dumps", serialize, needs=_TO_INTERNAL),
+        Part(module, f"{client}._deserialize_from_bytes", "state_loads", "loads pickleSer self value", needs=_ROWS),
+        Part(module, f"{client}._send_proto_message", "state_send", "flush len message self sockfile write write_int"),
+    )
+
+
+# How a row is made plain before its schema converts it, which comes to the same in all.
+_STATE_4_0: Final = _state(
+    "Any Row data dict dumps fields have_numpy list numpy pickleSer pyspark.testing.utils schema self toInternal zip"
+)
+_STATE_4_2: Final = _state(
+    "Any data dumps have_numpy numpy pickleSer pyspark.testing.utils schema self toInternal tuple"
+)
+_STATE_4_3: Final = _state(
+    "_load_numpy _normalize_state_value data dumps has_numpy map pickleSer schema self toInternal tuple"
+)
+
+
 def _broadcast(module: str) -> tuple[Part, ...]:
     return (
         Part(module, "Broadcast.dump", "broadcast_dump", _BROADCAST_DUMP),
@@ -146,8 +188,18 @@ def surprise(part: Part, stock: Any) -> str | None:
         return None if stock is getattr(pickle, part.attribute, None) else "it is not pickle's own function"
     found = outline(stock)
     if found == part.outline:
-        return None
+        return _needed(part)
     return f"its code is not the one known here, but uses {found}" if found else "it is not a function of Python code"
+
+
+def _needed(part: Part) -> str | None:
+    for module, attribute, expected in part.needs:
+        holder: Any = importlib.import_module(module)
+        for name in attribute.split("."):
+            holder = getattr(holder, name, None)
+        if outline(holder) != expected:
+            return f"{module}.{attribute} is not the one known here, but uses {outline(holder)}"
+    return None
 
 
 def outline(function: Any) -> str:

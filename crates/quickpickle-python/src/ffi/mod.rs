@@ -18,6 +18,7 @@
 pub(crate) mod buffer;
 pub(crate) mod build;
 pub(crate) mod bytes;
+pub(crate) mod clock;
 pub(crate) mod compat;
 pub(crate) mod dict;
 pub(crate) mod dict_table;

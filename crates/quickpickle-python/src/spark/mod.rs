@@ -1,0 +1,5 @@
+//! What of PySpark is done natively beyond pickling. What replaces what is the business of `quickpickle.spark`.
+
+mod state;
+
+pub(crate) use state::{spark_state_dumps, spark_state_prepare};
