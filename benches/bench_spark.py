@@ -43,6 +43,20 @@ TITLES = {
 }
 
 
+#: State values: what share of PySpark's median ours may take at most.
+STATE_TARGETS = {
+    "int": 0.4,
+    "float": 0.4,
+    "np.float64": 0.35,
+    "np.datetime64": 0.25,
+    "pd.Timestamp": 0.25,
+    "10 x float": 0.35,
+    "10 x np.float64": 0.2,
+    "np.float64, np.int64, str, pd.Timestamp": 0.25,
+    "loading a row": 0.35,
+}
+
+
 class Driver:
     """A Spark session in a process of its own."""
 
@@ -112,18 +126,24 @@ def run_jobs(python: Path, jobs: list[str], rounds: int, warmup: int) -> dict[st
 
 
 def run_micro(python: Path, seconds: float) -> dict[str, Any]:
-    """The serialiser's samples, from a process with PySpark."""
+    """Samples of the serialiser and of state values, from a process with PySpark."""
     env = {**os.environ, "QUICKPICKLE_SPARK": "0", "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
     command = [str(python), "-m", "benches.spark_serializer", str(seconds)]
     done = subprocess.run(command, env=env, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    cases: dict[str, Any] = json.loads(done.stdout)
-    return cases
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def spread(samples: list[float]) -> str:
     """Median and range, in milliseconds."""
     low, middle, high = (1e3 * value for value in (min(samples), statistics.median(samples), max(samples)))
     return f"{middle:6.0f} [{low:.0f}..{high:.0f}]"
+
+
+def percentiles(samples: list[float]) -> tuple[float, float, float]:
+    """Median, 95th and 99th percentile."""
+    ordered = sorted(samples)
+    return statistics.median(ordered), ordered[int(0.95 * (len(ordered) - 1))], ordered[int(0.99 * (len(ordered) - 1))]
 
 
 def verdict(job: str, stock: list[float], ours: list[float]) -> str:
@@ -148,6 +168,17 @@ def table(result: dict[str, Any]) -> list[str]:
                 stock, ours = (min(case[what][which]) / 1e3 for which in ("stock_ns", "ours_ns"))
                 line += f"{stock:16.2f}{ours:9.2f}{stock / ours:7.2f}x"
             lines.append(line)
+        lines.append("")
+    if result.get("state"):
+        lines.append(
+            f"{'state values, µs: median, 95th, 99th percentile':48}{'PySpark':>24}{'ours':>24}   ours/PySpark"
+        )
+        for name, case in result["state"].items():
+            stock, ours = (percentiles(case[key]) for key in ("stock_ns", "ours_ns"))
+            share, wanted = ours[0] / stock[0], STATE_TARGETS[name]
+            texts = ("".join(f"{value / 1e3:8.2f}" for value in each) for each in (stock, ours))
+            told = "reached" if share <= wanted else "MISSED"
+            lines.append(f"{name:48}{''.join(texts)}   {share:.3f}, wanted {wanted:g}: {told}")
         lines.append("")
     if result.get("jobs"):
         lines.append(f"{'from end to end, local[2], ms: median [range]':48}{'PySpark':>22}{'with quickpickle':>22}")
@@ -220,7 +251,7 @@ def main() -> None:
         python = options.python.absolute()
         jobs = [job for job in TITLES if options.only in job]
         before = os.getloadavg()
-        result = {"benchmark": "spark", "micro": run_micro(python, options.seconds)}
+        result = {"benchmark": "spark", **run_micro(python, options.seconds)}
         result |= {} if options.no_jobs else run_jobs(python, jobs, options.rounds, options.warmup)
         result["machine"] = {**machine(), "load_average_before": before}
     if options.record:

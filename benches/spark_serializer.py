@@ -1,10 +1,11 @@
-"""``CloudPickleSerializer`` as PySpark has it and as we replace it, interleaved in one process; a part of ``bench_spark``.
+"""PySpark's serialiser and state values, as PySpark has them and as we replace them; a part of ``bench_spark``.
 
-Prints the samples as JSON. What is pickled is defined in ``__main__`` of this program, so that it travels by value.
+Both are interleaved in one process. Prints the samples as JSON. What is pickled is defined in ``__main__`` of this program, so that it travels by value.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import pickle
 import sys
@@ -89,6 +90,64 @@ def told(value: Any) -> Any:
     return value
 
 
+def state_cases() -> dict[str, tuple[Any, Any]]:
+    """Schemas and rows of SPARK-57760's table."""
+    import datetime
+
+    import numpy as np
+    import pandas as pd
+    from pyspark.sql.types import DoubleType, LongType, StringType, StructField, StructType, TimestampType
+
+    def schema(*kinds: Any) -> Any:
+        return StructType([StructField(f"c{at}", kind) for at, kind in enumerate(kinds)])
+
+    when = datetime.datetime(2024, 2, 29, 12, 30, 0, 123456)
+    mixed = schema(DoubleType(), LongType(), StringType(), TimestampType())
+    return {
+        "int": (schema(LongType()), (7,)),
+        "float": (schema(DoubleType()), (1.5,)),
+        "np.float64": (schema(DoubleType()), (np.float64(1.5),)),
+        "np.datetime64": (schema(TimestampType()), (np.datetime64(when),)),
+        "pd.Timestamp": (schema(TimestampType()), (pd.Timestamp(when),)),
+        "10 x float": (schema(*[DoubleType()] * 10), tuple(i / 7 for i in range(10))),
+        "10 x np.float64": (schema(*[DoubleType()] * 10), tuple(np.float64(i / 7) for i in range(10))),
+        "np.float64, np.int64, str, pd.Timestamp": (mixed, (np.float64(1.5), np.int64(2), "text", pd.Timestamp(when))),
+    }
+
+
+def state_samples(seconds: float) -> dict[str, Any]:
+    """Serialising each, and loading a row as the JVM writes it."""
+    import pyspark.sql.streaming.stateful_processor_api_client as module
+    from pyspark.serializers import PickleSerializer
+
+    from quickpickle.spark import state
+
+    client = types.SimpleNamespace(pickleSer=PickleSerializer())
+    own = vars(module.StatefulProcessorApiClient)
+    stock = own["_serialize_to_bytes"], own["_deserialize_from_bytes"]
+    ours = state.state_dumps(stock[0], module), state.state_loads(stock[1], module)
+    found: dict[str, Any] = {}
+
+    def time_both(name: str, which: int, *arguments: Any) -> None:
+        # One call with one argument is what can be interleaved; the partial costs both the same.
+        calls = [functools.partial(both[which], client, *arguments[:-1]) for both in (stock, ours)]
+        assert calls[0](arguments[-1]) == calls[1](arguments[-1]), name
+        theirs, mine, _ = measure.interleave((calls[0], arguments[-1]), (calls[1], arguments[-1]), seconds)
+        found[name] = {"stock_ns": theirs, "ours_ns": mine}
+
+    for name, (schema, row) in state_cases().items():
+        time_both(name, 0, schema, row)
+    text = state_cases()["np.float64, np.int64, str, pd.Timestamp"][0].json().encode()
+    head = (
+        b"\x80\x02cpyspark.sql.types\n_create_row_inbound_converter\ncpyspark.sql.types\n_parse_datatype_json_string\n"
+    )
+    values = b"G?\xf8\x00\x00\x00\x00\x00\x00K\x02X\x04\x00\x00\x00text\x8a\x07@\xe2\xc1\xd5\xaf\x10\x06"
+    time_both(
+        "loading a row", 1, head + b"X" + len(text).to_bytes(4, "little") + text + b"\x85R\x85R(" + values + b"tR."
+    )
+    return found
+
+
 def main() -> None:
     import pyspark.serializers as module
 
@@ -113,7 +172,7 @@ def main() -> None:
         for what, argument in (("dumps", value), ("loads", payloads[0])):
             stock, ours, _ = measure.interleave((both[what][0], argument), (both[what][1], argument), seconds)
             found[name][what] = {"stock_ns": stock, "ours_ns": ours}
-    print(json.dumps(found))
+    print(json.dumps({"micro": found, "state": state_samples(seconds)}))
 
 
 if __name__ == "__main__":

@@ -489,6 +489,13 @@ def spark_state_dumps(schema: Any, data: Any, /) -> bytes | None:
         Exception: whatever a field's ``toInternal`` raises.
     """
 
+def spark_state_loads(data: Buffer, find_class: Callable[[str, str], Any], /) -> Any:
+    """What was pickled into ``data``, with 8-bit strings as bytes; ``find_class`` is asked for each name.
+
+    Raises:
+        UnpicklingError, EOFError, Exception: as for ``loads``, and whatever ``find_class`` raises.
+    """
+
 def spark_state_prepare(struct_type: type, timestamp_type: type, /) -> None:
     """Tell of PySpark's ``StructType`` and ``TimestampType``; the first ones told of count."""
 

@@ -133,6 +133,7 @@ def standalone(bare: Path, tmp_path: Path) -> Iterator[str]:
     library.mkdir()
     zipfile.ZipFile(library / JAR, "w").close()
     with Cluster(bare, library, tmp_path / "cluster") as cluster:
+        cluster.env = {key: value for key, value in cluster.env.items() if not key.startswith("QUICKPICKLE_")}
         master = Master(cluster, {"spark.deploy.recoveryMode": "NONE"})
         start_worker(cluster, [master])
         master.wait_for("ALIVE", workers=1)

@@ -186,8 +186,12 @@ def main() -> None:
     dumps, loads = state.state_dumps(stock_dumps, module), state.state_loads(stock_loads, module)
     this = client(PickleSerializer())
     native = 0
-    for zone in ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu"):
-        os.environ["TZ"] = zone
+    for zone in ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu", None):
+        # The last one is this machine's own.
+        if zone is None:
+            del os.environ["TZ"]
+        else:
+            os.environ["TZ"] = zone
         time.tzset()
         for schema, rows in CASES:
             for row in rows:
@@ -225,6 +229,9 @@ def read(this: Any, stock_loads: Any, loads: Any) -> None:
         row(struct(a=TIME, b=DATE), b"\x8a\x07@\xe2\xc1\xd5\xaf\x10\x06M\x10M"),
         row(struct(a=STRING, b=BINARY), b"X\x02\x00\x00\x00\xc3\xa9U\x02\xe9a"),
         row(struct(a=struct(x=LONG), b=ArrayType(LONG)), b"(K\x01t]K\x02a"),
+        row(struct(a=DecimalType(9, 2), b=DATE), b"cdecimal\nDecimal\nX\x04\x00\x00\x001.25\x85RM\x10M"),
+        # Names that rows do not have as a rule go the way of PySpark.
+        row(struct(a=LONG, b=LONG), b"cbuiltins\ncomplex\nK\x01K\x02\x86RK\x01"),
         b"\x80\x02K\x05.",
         b"\x80\x02]q\x00(K\x01K\x02e.",
     ]

@@ -10,13 +10,13 @@ Left to others: as for ``serializers``. What must stay true: the bytes are PySpa
 
 from __future__ import annotations
 
-import io
+import decimal
 import struct
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
-from quickpickle import Unpickler, _native
+from quickpickle import _native
 
 __all__ = ["state_dumps", "state_loads", "state_send"]
 
@@ -71,20 +71,31 @@ def state_loads(stock: Function, module: ModuleType) -> Function:
 
         return convert
 
-    special = {"_parse_datatype_json_string": text_of, "_create_row_inbound_converter": converter_of}
+    special = {
+        ("pyspark.sql.types", "_parse_datatype_json_string"): text_of,
+        ("pyspark.sql.types", "_create_row_inbound_converter"): converter_of,
+        ("decimal", "Decimal"): decimal.Decimal,
+    }
 
-    class Reader(Unpickler):
-        def find_class(self, module: str, name: str, /) -> Any:
-            if module == "pyspark.sql.types" and name in special:
-                return special[name]
-            return super().find_class(module, name)
+    def find(module: str, name: str) -> Any:
+        found = special.get((module, name))
+        if found is None:
+            raise Unknown
+        return found
 
-    memory = io.BytesIO
+    loads = _native.spark_state_loads
 
     def _deserialize_from_bytes(self: Any, value: bytes) -> Any:
-        return Reader(memory(value), encoding="bytes").load()
+        try:
+            return loads(value, find)
+        except Unknown:
+            return stock(self, value)
 
     return _deserialize_from_bytes
+
+
+class Unknown(Exception):
+    """A row that mentions more than rows usually do."""
 
 
 def state_send(stock: Function, module: ModuleType) -> Function:

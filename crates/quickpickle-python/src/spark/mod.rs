@@ -2,4 +2,4 @@
 
 mod state;
 
-pub(crate) use state::{spark_state_dumps, spark_state_prepare};
+pub(crate) use state::{spark_state_dumps, spark_state_loads, spark_state_prepare};

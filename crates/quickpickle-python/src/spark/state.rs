@@ -5,6 +5,8 @@
 //! not known here, rows and named tuples among it, is answered by None, and PySpark's own code does it all. What must stay
 //! true: nothing has been called or changed when None is answered, and the bytes are those PySpark's code would give.
 
+use std::borrow::Cow;
+
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -13,9 +15,11 @@ use pyo3::types::{
     PyModule, PyString, PyTimeAccess, PyTuple, PyType, PyTzInfoAccess,
 };
 
+use crate::ffi::buffer::Exported;
 use crate::ffi::{clock, outside};
 use crate::options::HIGHEST_PROTOCOL;
 use crate::pickler::{Settings, with_engine};
+use crate::unpickler::{Hooks, load_bytes};
 
 /// Containers inside of containers, beyond which PySpark's own recursion may say what is wrong.
 const DEEPEST: usize = 50;
@@ -163,6 +167,30 @@ pub(crate) fn spark_state_dumps<'py>(
         engine.take_bytes(py)
     })
     .map(Some)
+}
+
+/// What a row of state was pickled from by the JVM. `find_class` is asked for each name.
+#[pyfunction]
+#[pyo3(signature = (data, find_class, /))]
+pub(crate) fn spark_state_loads<'py>(
+    data: &Bound<'py, PyAny>,
+    find_class: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = data.py();
+    let hooks = Hooks {
+        fix_imports: true,
+        encoding: Cow::Borrowed(c"bytes"),
+        errors: Cow::Borrowed(c"strict"),
+        buffers: None,
+        find_class: Some(find_class),
+        owner: None,
+        persistent_load: None,
+    };
+    if let Ok(data) = data.cast_exact::<PyBytes>() {
+        return load_bytes(py, data.as_bytes(), &hooks);
+    }
+    let exported = Exported::of(data)?;
+    load_bytes(py, exported.bytes(), &hooks)
 }
 
 /// A value of a field that needs conversion, after that.
