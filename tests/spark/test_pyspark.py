@@ -123,7 +123,7 @@ assert [str(w.message) for w in caught if "CloudPickleSerializer.loads" in str(w
 assert s.CloudPickleSerializer().loads(b"") == ("changed", b"")
 parts = ours.status().parts
 assert parts.pop("serializers.CloudPickleSerializer.loads").startswith("its code is not the one known here")
-assert set(parts.values()) == {"quickpickle", "not imported yet"}
+assert set(parts.values()) <= {"quickpickle", "not imported yet"}
 ours.uninstall()
 import pyspark.version
 pyspark.version.__version__ = "9.9.9"
@@ -239,7 +239,7 @@ def test_the_command(spark: Spark, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     status = json.loads(done.stdout)
     assert status["enabled"]
-    assert set(status["parts"].values()) == {"quickpickle", "not imported yet"}
+    assert "quickpickle" in set(status["parts"].values()) <= {"quickpickle", "not imported yet"}
     done = spark.run("-m", "quickpickle", "spark", "enable", "--site", str(tmp_path / "nowhere"))
     assert done.returncode == 3
     assert "nowhere" in done.stderr
