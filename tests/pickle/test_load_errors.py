@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import quickpickle
 from tests import programs
 from tests import samples as s
 from tests.equality import Difference, assert_same_graph
@@ -241,3 +242,21 @@ def test_an_odd_item_in_a_state(ours: ModuleType) -> None:
     for module in (pickle, ours):
         with pytest.raises(pickle.UnpicklingError, match="odd number of items for SETITEMS"):
             module.loads(head + b"K\x03ub.")
+
+
+INT_LINES = [
+    *(b"-0 +0 +1 00 01 -1 10 0 1 0x1 1_0 0o _1 __ 08 09 0a".split(b" ")),
+    *(bytes([char]) + digit for char in (*range(10), *range(11, 33), 0xA0) for digit in (b"0", b"1", b"2", b"")),
+    *(digit + bytes([char]) for char in (*range(10), *range(11, 33), 0xA0) for digit in (b"0", b"1", b"2")),
+    b"1\0abc",
+    b"\0abc",
+    b" \0",
+]
+
+
+def test_int_lines() -> None:
+    for line in INT_LINES:
+        data = b"I" + line + b"\n."
+        ours, theirs = outcome(quickpickle.loads, data), outcome(pickle.loads, data)
+        assert ours == theirs, line
+        assert type(getattr(ours, "value", None)) is type(getattr(theirs, "value", None)), line

@@ -547,7 +547,14 @@ impl<'py, 'a> Machine<'py, 'a> {
     where
         Fail: From<S::Error>,
     {
-        let mut line = source.line()?.to_vec();
+        let line = source.line()?.to_vec();
+        self.text_of(line, source)
+    }
+
+    fn text_of<S: Feed>(&self, mut line: Vec<u8>, source: &S) -> Result<std::ffi::CString, Fail>
+    where
+        Fail: From<S::Error>,
+    {
         if line.is_empty() {
             return Err(Error::new(ErrorKind::Truncated, source.offset()).into());
         }
@@ -669,23 +676,15 @@ where
     }
 
     fn int_text(&mut self, source: &mut S) -> Done {
-        let text = self.line_text(source)?;
-        match text.as_bytes() {
-            b"00\n" => {
-                return self.push(
-                    pyo3::types::PyBool::new(self.py, false)
-                        .to_owned()
-                        .into_any(),
-                );
-            }
-            b"01\n" => {
-                return self.push(
-                    pyo3::types::PyBool::new(self.py, true)
-                        .to_owned()
-                        .into_any(),
-                );
-            }
-            _ => {}
+        let line = source.line()?;
+        let (flag, is_cut) = (flag(line), line.first() == Some(&0));
+        let text = self.text_of(line.to_vec(), source)?;
+        if let Some(value) = flag {
+            return self.boolean(source, value);
+        }
+        // Nothing before a NUL is no error, but zero.
+        if is_cut {
+            return self.int(source, 0);
         }
         let value = match octal(text.as_bytes()) {
             Some(value) if cfg!(not(Py_3_14)) => value
@@ -1102,6 +1101,20 @@ where
     fn newobj_ex(&mut self, source: &mut S) -> Done {
         self.at = source.offset();
         self.make_instance_ex()
+    }
+}
+
+/// What an INT line of two characters says if it is a bool: any zero or one, as C's `strtol` reads it, which skips space
+/// and takes a sign or another zero, and stops at a NUL.
+fn flag(line: &[u8]) -> Option<bool> {
+    match *line {
+        [
+            b'0' | b'+' | b' ' | b'\t' | 0x0b | 0x0c | b'\r',
+            digit @ (b'0' | b'1'),
+        ]
+        | [digit @ (b'0' | b'1'), 0] => Some(digit == b'1'),
+        [b'-', b'0'] | [0, _] => Some(false),
+        _ => None,
     }
 }
 
