@@ -58,7 +58,7 @@ def test_atoms_in_containers(atom: object, wrap: Any) -> None:
     check(wrap(atom))
 
 
-@pytest.mark.parametrize("count", range(20))
+@pytest.mark.parametrize("count", range(28))
 def test_sizes(count: int) -> None:
     check(tuple(range(count)))
     check(list(range(count)))

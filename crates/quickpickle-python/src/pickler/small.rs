@@ -10,7 +10,7 @@ use quickpickle_format::opcode::byte;
 use quickpickle_format::{Sink, Writer};
 
 use crate::ffi::object::{Anchor, Obj, Quiet, quiet};
-use crate::ffi::types::{Bytes, Int, Kind, Str, classify};
+use crate::ffi::types::{Bytes, Int, Kind, List, Str, classify};
 
 /// Bytes before the first operation: PROTO and the header of a frame.
 const HEADER: usize = 2 + FRAME_HEADER_SIZE;
@@ -18,8 +18,10 @@ const HEADER: usize = 2 + FRAME_HEADER_SIZE;
 const LEAF: usize = 64;
 /// Bytes of the longest pickle of a container written here.
 const CONTAINER: usize = 256;
-/// Items of the largest container written here.
-const ITEMS: usize = 8;
+/// Items of the largest tuple or list written here.
+const ITEMS: usize = 24;
+/// Items of the largest dict, of which keys and values may all have to be remembered.
+const PAIRS: usize = 8;
 /// Objects remembered at most; looking through more would take longer than a table.
 const REMEMBERED: usize = 16;
 /// Containers inside each other at most.
@@ -325,6 +327,17 @@ fn item<'q>(q: Quiet<'q>, obj: Obj<'q>, out: &mut Out, memo: &mut Few, depth: us
     leaf(q, obj, out, memo) || container(q, obj, out, memo, depth) == Some(true)
 }
 
+/// Whether a list may hold no more than can be remembered: not where its items, like the first, are all to be.
+fn may_fit(list: List<'_>) -> bool {
+    list.len() <= REMEMBERED
+        || list.get(0).is_none_or(|first| {
+            !matches!(
+                classify(first),
+                Kind::Str(_) | Kind::Bytes(_) | Kind::Tuple(_)
+            )
+        })
+}
+
 /// Writes a container; None if it is none that is known here.
 fn container<'q>(
     q: Quiet<'q>,
@@ -368,7 +381,7 @@ fn container<'q>(
             out.opcodes([opcode, byte::MEMOIZE]);
             Some(memo.add(obj))
         }
-        Kind::List(list) if list.len() <= ITEMS => {
+        Kind::List(list) if list.len() <= ITEMS && may_fit(list) => {
             out.opcodes([byte::EMPTY_LIST, byte::MEMOIZE]);
             if !memo.add(obj) {
                 return None;
@@ -389,7 +402,7 @@ fn container<'q>(
             }
             Some(true)
         }
-        Kind::Dict(dict) if dict.len() <= ITEMS => {
+        Kind::Dict(dict) if dict.len() <= PAIRS => {
             out.opcodes([byte::EMPTY_DICT, byte::MEMOIZE]);
             if !memo.add(obj) {
                 return None;
