@@ -10,7 +10,7 @@ use quickpickle_format::opcode::byte;
 use quickpickle_format::{Sink, Writer};
 
 use crate::ffi::object::{Anchor, Obj, Quiet, quiet};
-use crate::ffi::types::{Bytes, Int, Kind, List, Str, classify};
+use crate::ffi::types::{Bytes, Int, Kind, Str, classify};
 
 /// Bytes before the first operation: PROTO and the header of a frame.
 const HEADER: usize = 2 + FRAME_HEADER_SIZE;
@@ -18,10 +18,10 @@ const HEADER: usize = 2 + FRAME_HEADER_SIZE;
 const LEAF: usize = 64;
 /// Bytes of the longest pickle of a container written here.
 const CONTAINER: usize = 256;
-/// Items of the largest tuple or list written here.
+/// Items of the largest container written here.
+const PARTS: usize = 8;
+/// Items of the largest list or tuple of numbers, which are not remembered.
 const ITEMS: usize = 24;
-/// Items of the largest dict, of which keys and values may all have to be remembered.
-const PAIRS: usize = 8;
 /// Objects remembered at most; looking through more would take longer than a table.
 const REMEMBERED: usize = 16;
 /// Containers inside each other at most.
@@ -327,15 +327,16 @@ fn item<'q>(q: Quiet<'q>, obj: Obj<'q>, out: &mut Out, memo: &mut Few, depth: us
     leaf(q, obj, out, memo) || container(q, obj, out, memo, depth) == Some(true)
 }
 
-/// Whether a list may hold no more than can be remembered: not where its items, like the first, are all to be.
-fn may_fit(list: List<'_>) -> bool {
-    list.len() <= REMEMBERED
-        || list.get(0).is_none_or(|first| {
-            !matches!(
-                classify(first),
-                Kind::Str(_) | Kind::Bytes(_) | Kind::Tuple(_)
-            )
-        })
+/// Whether a list or tuple may hold no more than can be remembered: a longer one not where its items, if they are like the
+/// first, all have to be. To find that out at the end would be for nothing.
+fn may_fit(len: usize, first: Option<Obj<'_>>) -> bool {
+    let is_number = |first| {
+        matches!(
+            classify(first),
+            Kind::Int(_) | Kind::Float(_) | Kind::Bool(_) | Kind::None
+        )
+    };
+    len <= PARTS || len <= ITEMS && first.is_some_and(is_number)
 }
 
 /// Writes a container; None if it is none that is known here.
@@ -358,7 +359,7 @@ fn container<'q>(
         return Some(true);
     }
     match classify(obj) {
-        Kind::Tuple(tuple) if tuple.len() <= ITEMS => {
+        Kind::Tuple(tuple) if may_fit(tuple.len(), tuple.get(0)) => {
             let len = tuple.len();
             if len > 3 {
                 out.opcode(byte::MARK);
@@ -381,7 +382,7 @@ fn container<'q>(
             out.opcodes([opcode, byte::MEMOIZE]);
             Some(memo.add(obj))
         }
-        Kind::List(list) if list.len() <= ITEMS && may_fit(list) => {
+        Kind::List(list) if may_fit(list.len(), list.get(0)) => {
             out.opcodes([byte::EMPTY_LIST, byte::MEMOIZE]);
             if !memo.add(obj) {
                 return None;
@@ -402,7 +403,7 @@ fn container<'q>(
             }
             Some(true)
         }
-        Kind::Dict(dict) if dict.len() <= PAIRS => {
+        Kind::Dict(dict) if dict.len() <= PARTS => {
             out.opcodes([byte::EMPTY_DICT, byte::MEMOIZE]);
             if !memo.add(obj) {
                 return None;
