@@ -244,6 +244,26 @@ fn modification_times_mean_nothing() {
     }
 }
 
+/// Waits and intervals go by the monotonic clock, so that one that is set back or forth neither ends nor prolongs them. No test can set the
+/// clock of the machine it runs on; that nothing asks for it can be seen.
+#[test]
+fn nothing_asks_what_time_it_is() {
+    let mut looked_at = 0;
+    for source in walk(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+        if source
+            .extension()
+            .is_some_and(|extension| extension == "rs")
+        {
+            let text = std::fs::read_to_string(&source).unwrap();
+            for clock in ["SystemTime", "UNIX_EPOCH", "CLOCK_REALTIME", "chrono"] {
+                assert!(!text.contains(clock), "{}: {clock}", source.display());
+            }
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 20, "{looked_at}");
+}
+
 #[test]
 fn a_directory_of_one_engine_is_refused_by_the_other() {
     let log = tempfile::tempdir().unwrap();
