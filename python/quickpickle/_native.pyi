@@ -480,6 +480,47 @@ def _set_default_reducers(table: dict[Any, Any], /) -> None: ...
 def _set_reducers(table: dict[Any, Any], /) -> None: ...
 def _types_name(class_: type, /) -> str | None: ...
 def _which_module(obj: Any, name: str, /) -> str | None: ...
+
+@final
+class TimelyWriter:
+    """A buffered writer to a file descriptor that sends what it holds after an interval at the latest.
+
+    A thread of its own sees to that, also while Python code is busy; it begins with the first write.
+    """
+
+    def __new__(cls, descriptor: int, capacity: int = 65_536, interval: float = 0.01) -> TimelyWriter:
+        """Make a writer; the descriptor is duplicated.
+
+        Args:
+            descriptor: of an open file, pipe or socket that blocks.
+            capacity: bytes of the buffer; what is larger goes straight through.
+            interval: seconds that anything waits at most.
+
+        Raises:
+            OSError: the descriptor is not of an open file.
+            ValueError: the interval is negative, or not a finite number.
+        """
+
+    def write(self, data: Buffer, /) -> int:
+        """Take bytes, and return how many, which is all.
+
+        Raises:
+            OSError: sending failed, perhaps in the thread since the last call.
+            ValueError: it is closed.
+        """
+
+    def flush(self) -> None:
+        """Send what is held; errors as from ``write``."""
+
+    def close(self) -> None:
+        """Send what is held and end the thread; twice is fine. Errors as from ``write``."""
+
+    @property
+    def closed(self) -> bool: ...
+    def readable(self) -> bool: ...
+    def seekable(self) -> bool: ...
+    def writable(self) -> bool: ...
+
 def spark_state_dumps(schema: Any, data: Any, /) -> bytes | None:
     """The pickle of a row of state under a ``StructType``, as PySpark's own code makes it.
 

@@ -29,7 +29,7 @@ from spark_recovery.cluster import JAR, Cluster, Master, die_with_parent, start_
 
 SPARK_PYTHON = os.environ.get("QUICKPICKLE_SPARK_PYTHON", "")
 # What needs no Spark.
-ALONE = {"test_hook.py"}
+ALONE = {"test_hook.py", "test_writer.py"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

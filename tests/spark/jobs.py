@@ -24,7 +24,8 @@ RDD: dict[str, Callable[..., Any]] = {}
 FRAME: dict[str, Callable[..., Any]] = {}
 FAULT: dict[str, Callable[..., Any]] = {}
 MANY: dict[str, Callable[..., Any]] = {}
-SUITES = {"rdd": RDD, "frame": FRAME, "fault": FAULT, "many": MANY}
+TIMELY: dict[str, Callable[..., Any]] = {}
+SUITES = {"rdd": RDD, "frame": FRAME, "fault": FAULT, "many": MANY, "timely": TIMELY}
 
 
 def job(suite: dict[str, Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -564,6 +565,117 @@ def thousand_tasks(spark):
         mine = sorted(task for task in tasks if task[0] == pid)
         grown.append(mine[-1][2] > mine[len(mine) // 2][2] or mine[-1][3] > mine[len(mine) // 2][3])
     return len(tasks), sum(point.x for task in tasks for point in task[4]), any(grown)
+
+
+# Streams that are sent in time -----------------------------------------------------------------------------------
+
+
+SMALL = {"spark.sql.execution.pandas.udf.buffer.size": "4", "spark.sql.execution.arrow.maxRecordsPerBatch": "1"}
+
+
+def with_settings(spark: Any, settings: dict[str, str], run: Callable[[], Any]) -> Any:
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        return run()
+    finally:
+        for key in settings:
+            spark.conf.unset(key)
+
+
+def thread_names() -> str:
+    tasks = Path("/proc/self/task").iterdir()
+    return ",".join(sorted({(task / "comm").read_text().strip() for task in tasks}))
+
+
+@job(TIMELY)
+def small_batches(spark):
+    """The thread that sends is there once something was written; all kinds of workers answer as they do without it."""
+    from pyspark.sql.functions import udf
+
+    def run():
+        frame = spark.range(0, 6, 1, 1)
+        names = frame.select(udf(lambda _: thread_names(), "string", useArrow=True)("id")).collect()
+        plain = udf(lambda x: x + 1, "long", useArrow=False)
+        arrow = udf(lambda x, y: x * y, "long", useArrow=True)
+
+        def doubled(frames):
+            for each in frames:
+                yield each.assign(id=each.id * 2)
+
+        return (
+            "quickpickle" in names[0][0] + names[-1][0],
+            frame.select(arrow(plain("id"), "id")).collect(),
+            frame.mapInPandas(doubled, "id long").mapInPandas(doubled, "id long").collect(),
+            spark.range(0, 2000, 1, 1).select(plain("id").alias("v")).selectExpr("sum(v)").collect(),
+        )
+
+    return with_settings(spark, SMALL, run)
+
+
+@job(TIMELY)
+def cancelled_while_sending(spark):
+    """Workers that are cut off while they write leave a session that works."""
+    from pyspark.sql.functions import udf
+
+    def run():
+        endless = udf(lambda x: "x" * 5000 if time.sleep(0.002) is None else "", "string", useArrow=True)
+        failed = []
+
+        def collect():
+            try:
+                spark.range(0, 10**6, 1, 2).select(endless("id")).write.format("noop").mode("overwrite").save()
+            except Exception as error:
+                failed.append("cancel" in str(error).lower())
+
+        thread = threading.Thread(target=collect)
+        thread.start()
+        time.sleep(3)
+        began = time.monotonic()
+        while thread.is_alive() and time.monotonic() - began < 60:
+            spark.sparkContext.cancelAllJobs()
+            thread.join(1)
+        return failed, spark.range(5).select(udf(lambda x: x + 1, "long", useArrow=True)("id")).collect()
+
+    return with_settings(spark, SMALL, run)
+
+
+@job(TIMELY)
+def failing_with_small_batches(spark):
+    from pyspark.sql.functions import udf
+
+    def fails(x):
+        if x == 3:
+            raise KeyError("row 3")
+        return x
+
+    def run():
+        try:
+            spark.range(0, 6, 1, 1).select(udf(fails, "long", useArrow=True)("id")).collect()
+        except Exception as error:
+            return "KeyError: 'row 3'" in str(error)
+
+    return with_settings(spark, SMALL, run)
+
+
+@job(TIMELY)
+def many_tasks_with_small_batches(spark):
+    """Neither threads nor descriptors remain of the tasks of a worker."""
+    from pyspark.sql.functions import udf
+
+    def look(_):
+        return f"{os.getpid()} {len(os.listdir('/proc/self/fd'))} {len(os.listdir('/proc/self/task'))} {time.time()}"
+
+    def run():
+        rows = spark.range(0, 200, 1, 200).select(udf(look, "string", useArrow=False)("id")).collect()
+        seen: dict[str, list[Any]] = {}
+        for pid, descriptors, threads, when in (row[0].split() for row in rows):
+            seen.setdefault(pid, []).append((float(when), int(descriptors), int(threads)))
+        later = [sorted(each) for each in seen.values() if len(each) > 20]
+        grown = [each[-1][1:] > each[len(each) // 2][1:] for each in later]
+        return bool(later), any(grown)
+
+    return with_settings(spark, SMALL, run)
 
 
 def session(master: str) -> Any:

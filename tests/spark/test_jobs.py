@@ -12,6 +12,13 @@ from tests.spark.conftest import Spark
 pytestmark = pytest.mark.timeout(900)
 
 
+TIMELY_ROWS = (
+    ("<lambda>(<lambda>(id), id)", [(x + 1) * x for x in range(6)]),
+    ("id", [4 * x for x in range(6)]),
+    ("sum(v)", [sum(range(1, 2001))]),
+)
+
+
 def same(answers: dict[str, Any], stock: dict[str, Any]) -> None:
     different = {
         name: (stock[name], answers[name]) for name in stock if name in answers and answers[name] != stock[name]
@@ -33,8 +40,13 @@ def covered(report: dict[str, Any]) -> None:
 
 
 def test_local(spark: Spark, stock: dict[str, Any]) -> None:
-    answers = spark.answers("local[2,3]", "rdd", "frame", "fault", "many", "check")
+    answers = spark.answers("local[2,3]", "rdd", "frame", "fault", "many", "timely", "check")
     covered(answers.pop("check"))
+    rows = [f"[{', '.join(f'Row({name}={value})' for value in values)}]" for name, values in TIMELY_ROWS]
+    assert answers.pop("small_batches") == f"(True, {', '.join(rows)})"
+    assert answers.pop("cancelled_while_sending").startswith("([True], [Row(")
+    assert answers.pop("failing_with_small_batches") == "True"
+    assert answers.pop("many_tasks_with_small_batches") == "(True, False)"
     # As many points, in workers that keep no thread or descriptor of a task.
     assert answers.pop("thousand_tasks") == "(1000, 499500, False)"
     assert answers.keys() == stock.keys()

@@ -41,7 +41,7 @@ mod _native {
     #[pymodule_export]
     use super::recovery::{RecoveryEngine, recovery_codec_name};
     #[pymodule_export]
-    use super::spark::{spark_state_dumps, spark_state_loads, spark_state_prepare};
+    use super::spark::{TimelyWriter, spark_state_dumps, spark_state_loads, spark_state_prepare};
     #[pymodule_export]
     use super::tools::{tools_dis, tools_optimize, tools_stats};
     #[pymodule_export]

@@ -24,7 +24,7 @@ from quickpickle import dump as _dump
 from quickpickle import dumps as _dumps
 from quickpickle import load as _load
 from quickpickle import loads as _loads
-from quickpickle.spark import state
+from quickpickle.spark import flushing, state
 
 __all__ = ["MAKERS"]
 
@@ -220,5 +220,6 @@ MAKERS: Final[dict[str, Callable[[Function, ModuleType], Function]]] = {
         state.state_dumps,
         state.state_loads,
         state.state_send,
+        flushing.timely_main,
     )
 }

@@ -35,7 +35,8 @@ class Part:
     maker: str
     """Which function of ``serializers`` makes the replacement."""
     outline: str | None
-    """The names its code uses, None for a function that is one of pickle's own."""
+    """The names its code uses, None for a function that is one of pickle's own; in brackets its parameters alone, where
+    the replacement calls it and nothing else of it matters."""
     also: tuple[str, ...] = ()
     """Modules that have it under the same name, if they are imported."""
     needs: tuple[tuple[str, str, str], ...] = ()
@@ -150,6 +151,7 @@ def _broadcast(module: str) -> tuple[Part, ...]:
 
 
 _BROADCAST: Final = _broadcast("pyspark.core.broadcast")
+_WORKER: Final = (Part("pyspark.worker", "main", "timely_main", "(infile outfile)"),)
 
 _PARTS: Final[dict[str, tuple[Part, ...]]] = {
     # The copy of cloudpickle 2.2 in 3.5 has its names in two modules, and lacks some that our payloads mention: a
@@ -187,6 +189,8 @@ def surprise(part: Part, stock: Any) -> str | None:
     if part.outline is None:
         return None if stock is getattr(pickle, part.attribute, None) else "it is not pickle's own function"
     found = outline(stock)
+    if part.outline.startswith("("):
+        found = f"({' '.join(_parameters(stock))})"
     if found == part.outline:
         return _needed(part)
     return f"its code is not the one known here, but uses {found}" if found else "it is not a function of Python code"
@@ -207,5 +211,9 @@ def outline(function: Any) -> str:
     code = getattr(function, "__code__", None)
     if code is None:
         return ""
-    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return " ".join(sorted({*code.co_names, *parameters}))
+    return " ".join(sorted({*code.co_names, *_parameters(function)}))
+
+
+def _parameters(function: Any) -> tuple[str, ...]:
+    code = getattr(function, "__code__", None)
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if code is not None else ()

@@ -20,6 +20,7 @@ pub(crate) mod build;
 pub(crate) mod bytes;
 pub(crate) mod clock;
 pub(crate) mod compat;
+pub(crate) mod descriptor;
 pub(crate) mod dict;
 pub(crate) mod dict_table;
 pub(crate) mod fastcall;
