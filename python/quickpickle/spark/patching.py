@@ -109,7 +109,7 @@ def _replace_all(wanted: list[versions.Part]) -> None:
                 _parts[part.name] = _replace(part) or OURS
             except Exception as error:
                 _parts[part.name] = f"{type(error).__name__}: {error}"
-            if _parts[part.name] != OURS:
+            if _parts[part.name] != OURS and part.skip is None:
                 _say(f"{part.name} stays PySpark's own: {_parts[part.name]}")
 
 

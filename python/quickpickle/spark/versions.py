@@ -168,11 +168,10 @@ _PARTS: Final[dict[str, tuple[Part, ...]]] = {
         *_PLAIN,
         *_broadcast("pyspark.broadcast"),
     ),
-    **{
-        minor: (*_BY_VALUE, _LOADS_4_0, *_PLAIN, *_broadcast("pyspark.core.broadcast"))
-        for minor in ("4.0", "4.1", "4.2")
-    },
-    "4.3": (*_BY_VALUE, _LOADS_4_3, *_PLAIN, *_broadcast("pyspark.core.broadcast")),
+    "4.0": (*_BY_VALUE, _LOADS_4_0, *_PLAIN, *_BROADCAST, *_STATE_4_0, *_WORKER),
+    "4.1": (*_BY_VALUE, _LOADS_4_0, *_PLAIN, *_BROADCAST, *_STATE_4_0, *_WORKER),
+    "4.2": (*_BY_VALUE, _LOADS_4_0, *_PLAIN, *_BROADCAST, *_STATE_4_2, *_WORKER),
+    "4.3": (*_BY_VALUE, _LOADS_4_3, *_PLAIN, *_BROADCAST, *_STATE_4_3, *_WORKER),
 }
 
 MODULES: Final = tuple(dict.fromkeys(part.module for parts in _PARTS.values() for part in parts))
@@ -190,7 +189,7 @@ def surprise(part: Part, stock: Any) -> str | None:
         return None if stock is getattr(pickle, part.attribute, None) else "it is not pickle's own function"
     found = outline(stock)
     if part.outline.startswith("("):
-        found = f"({' '.join(_parameters(stock))})"
+        found = f"({' '.join(_parameters(_wrapped(stock)))})"
     if found == part.outline:
         return _needed(part)
     return f"its code is not the one known here, but uses {found}" if found else "it is not a function of Python code"
@@ -212,6 +211,13 @@ def outline(function: Any) -> str:
     if code is None:
         return ""
     return " ".join(sorted({*code.co_names, *_parameters(function)}))
+
+
+def _wrapped(function: Any) -> Any:
+    """The function inside of decorators."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
 
 
 def _parameters(function: Any) -> tuple[str, ...]:

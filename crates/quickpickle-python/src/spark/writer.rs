@@ -48,27 +48,23 @@ enum Step {
 }
 
 impl State {
-    /// Send what is pending.
+    /// Send what is pending; interrupted after a part of it, so that signals are looked at.
     fn send(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else {
             return Err(ErrorKind::NotConnected.into());
         };
-        let mut sent = 0;
-        while sent < self.pending.len() {
-            match file.write(&self.pending[sent..]) {
-                Ok(0) => {
-                    self.pending.drain(..sent);
-                    return Err(ErrorKind::WriteZero.into());
-                }
-                Ok(count) => sent += count,
-                Err(error) => {
-                    self.pending.drain(..sent);
-                    return Err(error);
-                }
-            }
+        if self.pending.is_empty() {
+            return Ok(());
         }
-        self.pending.clear();
-        Ok(())
+        let count = file.write(&self.pending)?;
+        // A signal ends a write that has begun early, without an error.
+        let is_all = count == self.pending.len();
+        self.pending.drain(..count);
+        if is_all {
+            Ok(())
+        } else {
+            Err(ErrorKind::Interrupted.into())
+        }
     }
 }
 
@@ -110,18 +106,12 @@ impl Shared {
         let Some(file) = &mut state.file else {
             return Err(ErrorKind::NotConnected.into());
         };
-        let mut sent = 0;
-        while sent < data.len() {
-            match file.write(&data[sent..]) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(count) => sent += count,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {
-                    return Ok(Step::Interrupted(sent));
-                }
-                Err(error) => return Err(error),
-            }
+        match file.write(data) {
+            Ok(count) if count == data.len() => Ok(Step::Done),
+            Ok(count) => Ok(Step::Interrupted(count)),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(Step::Interrupted(0)),
+            Err(error) => Err(error),
         }
-        Ok(Step::Done)
     }
 
     fn flush(&self) -> io::Result<Step> {
