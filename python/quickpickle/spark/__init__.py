@@ -11,9 +11,9 @@ or, by code, in this process and, with ``workers=True``, those started from it::
 Nothing of PySpark's files is changed: its methods are replaced in place when its modules are imported, and put back
 by ``uninstall``. See ``docs/spark.md``.
 
-Left to others: ``patching`` replaces; ``serializers``, ``state`` and ``flushing`` hold what replaces; ``versions`` knows
-PySpark's versions, ``environment`` enables an environment, ``checking`` looks at a session's processes. What must stay
-true: importing this package changes nothing and imports neither PySpark nor much else.
+Left to others: ``patching`` replaces; ``serializers``, ``state`` and ``flushing`` hold what replaces; ``versions``
+knows PySpark's versions, ``environment`` enables an environment, ``checking`` looks at a session's processes. What must
+stay true: importing this package changes nothing and imports neither PySpark nor much else.
 """
 
 from __future__ import annotations
