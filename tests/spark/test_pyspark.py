@@ -272,3 +272,26 @@ def test_state_values(spark: Spark) -> None:
     spark.settings["PYTHONPATH"] = "."
     done = spark.run("tests/spark/state_values.py")
     assert done.returncode == 0, done.stderr[-4000:]
+
+
+def test_every_part_is_replaced_once_it_is_imported(spark: Spark) -> None:
+    """Whichever supported PySpark this is; what is left out on purpose says so."""
+    told = ok(
+        spark,
+        """
+import importlib, json, warnings
+warnings.simplefilter("error")
+import pyspark
+from quickpickle.spark import status, versions
+known = versions.parts(pyspark.__version__)
+for part in known:
+    importlib.import_module(part.module)
+parts = status().parts
+assert list(parts) == [part.name for part in known]
+print(json.dumps([[part.skip, parts[part.name]] for part in known]))
+""",
+    )
+    states = json.loads(told)
+    assert len(states) >= 6
+    for skip, state in states:
+        assert state == (skip or "quickpickle")
