@@ -10,7 +10,7 @@ use pyo3::types::{
 use crate::ffi::compat;
 use crate::ffi::function_view;
 use crate::ffi::object::Anchor;
-use crate::pickler::Script;
+use crate::pickler::{Direct, Script, Text, bound};
 
 use super::Cloud;
 
@@ -39,7 +39,14 @@ pub(crate) struct CodeParts {
     /// frozensets among its constants whose order differs from process to process, and their items in an order that does
     /// not.
     pub(crate) sets: Vec<(Py<PyAny>, Py<PyTuple>)>,
+    /// What its name is written as.
+    name_text: Option<Text>,
+    /// Bytes that it takes at most, if it holds nothing but constants that are leaves, and is not long.
+    pub(crate) bound: Option<usize>,
 }
+
+/// Code above this many bytes is not written in one go.
+const LONGEST: usize = 16 * 1024;
 
 /// The parts of a code object.
 pub(crate) fn parts<'a>(code: &'a Bound<'_, PyAny>) -> PyResult<&'a CodeParts> {
@@ -64,7 +71,7 @@ fn find_parts(code: &Bound<'_, PyAny>) -> PyResult<CodeParts> {
     let mut sets = Vec::new();
     collect_sets(&consts, &mut sets)?;
     let freevars = tuple("co_freevars")?;
-    Ok(CodeParts {
+    let mut parts = CodeParts {
         counts: [
             int("co_argcount")?,
             int("co_posonlyargcount")?,
@@ -97,7 +104,36 @@ fn find_parts(code: &Bound<'_, PyAny>) -> PyResult<CodeParts> {
         globals,
         all_names,
         sets,
-    })
+        name_text: None,
+        bound: None,
+    };
+    parts.name_text = Text::copy_of(py, Anchor::of_owned(&parts.name));
+    parts.bound = parts.find_bound(py);
+    Ok(parts)
+}
+
+impl CodeParts {
+    fn find_bound(&self, py: Python<'_>) -> Option<usize> {
+        self.name_text?;
+        if !self.sets.is_empty() {
+            return None;
+        }
+        let objects = [
+            Some(&self.code),
+            Some(&self.consts),
+            Some(&self.filename),
+            Some(&self.name),
+            self.qualname.as_ref(),
+            Some(&self.line_table),
+            self.exception_table.as_ref(),
+            Some(self.names.as_any()),
+            Some(self.varnames.as_any()),
+            Some(self.freevars.as_any()),
+            Some(self.cellvars.as_any()),
+        ];
+        let all = PyTuple::new(py, objects.into_iter().flatten().collect::<Vec<_>>()).ok()?;
+        bound(py, &all).filter(|&bound| bound <= LONGEST)
+    }
 }
 
 /// Opcodes that tell names, as this version numbers them.
@@ -373,12 +409,12 @@ pub(crate) fn sort_key(item: &Bound<'_, PyAny>) -> PyResult<String> {
 }
 
 /// The str that stands for the name of a file.
-fn dynamic_filename(py: Python<'_>) -> &Bound<'_, PyString> {
+pub(crate) fn dynamic_filename(py: Python<'_>) -> &Bound<'_, PyString> {
     intern!(py, "<dynamic-code>")
 }
 
 /// The name under which `types` has code objects.
-fn code_type_name(py: Python<'_>) -> &Bound<'_, PyString> {
+pub(crate) fn code_type_name(py: Python<'_>) -> &Bound<'_, PyString> {
     intern!(py, "CodeType")
 }
 
@@ -426,6 +462,34 @@ pub(crate) fn write(
     script.close_tuple(count);
     script.reduce();
     script.remember_part(code);
+}
+
+/// As [`write`], of code with a [bound](CodeParts::bound): what is between the MARK and the end of the arguments.
+pub(crate) fn write_directly(d: &mut Direct<'_, '_>, parts: &CodeParts, file: Option<Anchor>) {
+    for count in parts.counts {
+        d.int(count);
+    }
+    d.leaf(Anchor::of_owned(&parts.code));
+    d.tuple(Anchor::of_owned(&parts.consts));
+    d.copy_tuple(Anchor::of_owned(parts.names.as_any()));
+    d.copy_tuple(Anchor::of_owned(parts.varnames.as_any()));
+    match file {
+        Some(file) => d.text(file),
+        None => d.leaf(Anchor::of_owned(&parts.filename)),
+    }
+    if let Some(name) = parts.name_text {
+        d.copy(name);
+    }
+    if let Some(qualname) = &parts.qualname {
+        d.leaf(Anchor::of_owned(qualname));
+    }
+    d.int(parts.first_line);
+    d.leaf(Anchor::of_owned(&parts.line_table));
+    if let Some(table) = &parts.exception_table {
+        d.leaf(Anchor::of_owned(table));
+    }
+    d.copy_tuple(Anchor::of_owned(parts.freevars.as_any()));
+    d.copy_tuple(Anchor::of_owned(parts.cellvars.as_any()));
 }
 
 /// Writes a tuple as a new one with the same items.

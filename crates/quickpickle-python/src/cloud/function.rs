@@ -9,7 +9,7 @@ use crate::ffi::compat;
 use crate::ffi::function_view::{self, Annotations};
 use crate::ffi::object::{Anchor, quiet};
 use crate::ffi::types::{Kind, classify};
-use crate::pickler::{BaseGlobals, Engine, Script};
+use crate::pickler::{BaseGlobals, Engine, Head, Script, Stage};
 
 use super::wire::Helper;
 use super::{Cloud, by_value, code, globals, misc};
@@ -84,7 +84,7 @@ pub(crate) fn save(
         Some(PyList::new(py, submodules)?.into_any())
     };
     let origin = if engine.knows_globals(all_globals.as_any()) {
-        Vec::new()
+        [const { None }; 4]
     } else {
         globals::origin(&all_globals)?
     };
@@ -92,102 +92,153 @@ pub(crate) fn save(
         Some(dict) => dict.pin(py).cast::<PyDict>()?.iter().collect(),
         None => Vec::new(),
     };
+    let origin_names = globals::origin_names(py);
 
     // From here on nothing runs but the script.
     let view = function_view::view(function);
     let own = Anchor::of(function.as_any());
     let asks_hooks = engine.asks_hooks();
+    let has_plain_fields =
+        annotations.is_none() && view.kwdefaults.is_none() && view.defaults.is_none();
+    let ends = closure.is_none() && submodules.is_none();
+    let stage = engine.write_head(
+        py,
+        &Head {
+            wire: cloud.wire,
+            function: own,
+            code: Anchor::of(&code),
+            parts,
+            file: (!cloud.keeps_filenames)
+                .then(|| Anchor::of(code::dynamic_filename(py).as_any())),
+            code_type: (
+                function_view::code_type(py),
+                Anchor::of(code::code_type_name(py).as_any()),
+            ),
+            globals: all_globals.as_any(),
+            origin: &origin,
+            origin_keys: origin_names.map(|name| Anchor::of(name.as_any())),
+            cells: closure.map(|_| parts.free_count),
+            name: view.name,
+            qualname: view.qualname,
+            module: view.module,
+            doc: view.doc,
+            stage: match (attributes.is_empty(), has_plain_fields, ends) {
+                (false, ..) => Stage::Made,
+                (_, false, _) => Stage::Named,
+                (.., false) => Stage::Documented,
+                _ => Stage::Closed,
+            },
+        },
+    );
     let mut script = Script::new(engine, cloud.wire, function.as_any());
     let s = &mut script;
-    s.begin_object();
-    s.helper(Helper::MakeFunction);
-    s.open_tuple(5);
-    let code_anchor = s.hold(code.clone());
-    if asks_hooks || s.is_remembered(code_anchor) {
-        s.save(code_anchor);
-    } else {
-        code::write(s, py, code_anchor, parts, cloud);
-    }
-    s.base_globals(BaseGlobals {
-        of: Some(all_globals.into_any().unbind()),
-        items: origin,
-    });
-    s.none();
-    s.none();
-    if closure.is_some() {
-        s.open_tuple(parts.free_count);
-        for _ in 0..parts.free_count {
-            s.boundary();
-            s.helper(Helper::MakeEmptyCell);
-            s.empty_tuple();
-            s.reduce();
-            s.number();
+    if stage < Stage::Made {
+        s.begin_object();
+        s.helper(Helper::MakeFunction);
+        s.open_tuple(5);
+        let code_anchor = s.hold(code.clone());
+        if asks_hooks || s.is_remembered(code_anchor) {
+            s.save(code_anchor);
+        } else {
+            code::write(s, py, code_anchor, parts, cloud);
         }
-        s.close_tuple(parts.free_count);
-    } else {
+        let items = origin_names.into_iter().zip(origin);
+        s.base_globals(BaseGlobals {
+            of: Some(all_globals.into_any().unbind()),
+            items: items
+                .filter_map(|(name, value)| {
+                    Some((name.clone().into_any().unbind(), value?.unbind()))
+                })
+                .collect(),
+        });
         s.none();
+        s.none();
+        if closure.is_some() {
+            s.open_tuple(parts.free_count);
+            for _ in 0..parts.free_count {
+                s.boundary();
+                s.helper(Helper::MakeEmptyCell);
+                s.empty_tuple();
+                s.reduce();
+                s.number();
+            }
+            s.close_tuple(parts.free_count);
+        } else {
+            s.none();
+        }
+        s.close_tuple(5);
+        s.reduce();
+        s.remember(own);
+        s.helper(Helper::FunctionSetstate);
+        s.save(own);
     }
-    s.close_tuple(5);
-    s.reduce();
-    s.remember(own);
-
-    s.helper(Helper::FunctionSetstate);
-    s.save(own);
-    s.open_tuple(2);
-    let mut state = s.open_dict(attributes.len());
-    for (name, value) in attributes {
-        let name = s.hold(name);
-        s.copy(name);
-        s.save_made(value);
+    let key = |s: &mut Script<'_, '_>, key: &Bound<'_, PyString>| s.name(key);
+    let count = 10 + usize::from(view.type_params.is_some());
+    let mut state = if stage < Stage::Named {
+        s.open_tuple(2);
+        let mut state = s.open_dict(attributes.len());
+        for (name, value) in attributes {
+            let name = s.hold(name);
+            s.copy(name);
+            s.save_made(value);
+            s.end_item(&mut state);
+        }
+        s.close_dict(state);
+        let mut state = s.open_dict(count);
+        key(s, intern!(py, "__name__"));
+        s.copy(view.name);
+        s.end_item(&mut state);
+        key(s, intern!(py, "__qualname__"));
+        s.copy(view.qualname);
+        s.end_item(&mut state);
+        state
+    } else {
+        s.opened_dict(count)
+    };
+    if stage < Stage::Documented {
+        key(s, intern!(py, "__annotations__"));
+        match annotations {
+            Some(annotations) => s.save_made(annotations),
+            None => {
+                let empty = s.open_dict(0);
+                s.close_dict(empty);
+            }
+        }
+        s.end_item(&mut state);
+        key(s, intern!(py, "__kwdefaults__"));
+        s.save_or_none(view.kwdefaults);
+        s.end_item(&mut state);
+        key(s, intern!(py, "__defaults__"));
+        s.save_or_none(view.defaults);
+        s.end_item(&mut state);
+        key(s, intern!(py, "__module__"));
+        s.save_or_none(view.module);
+        s.end_item(&mut state);
+        key(s, intern!(py, "__doc__"));
+        s.save_or_none(view.doc);
         s.end_item(&mut state);
     }
-    s.close_dict(state);
-    let mut state = s.open_dict(10 + usize::from(view.type_params.is_some()));
-    let key = |s: &mut Script<'_, '_>, key: &Bound<'_, PyString>| s.name(key);
-    key(s, intern!(py, "__name__"));
-    s.copy(view.name);
-    s.end_item(&mut state);
-    key(s, intern!(py, "__qualname__"));
-    s.copy(view.qualname);
-    s.end_item(&mut state);
-    key(s, intern!(py, "__annotations__"));
-    match annotations {
-        Some(annotations) => s.save_made(annotations),
-        None => {
-            let empty = s.open_dict(0);
-            s.close_dict(empty);
+    let mut inner = if stage < Stage::Closed {
+        key(s, intern!(py, "__closure__"));
+        match closure {
+            Some(closure) => save_closure(s, closure),
+            None => s.none(),
         }
-    }
-    s.end_item(&mut state);
-    key(s, intern!(py, "__kwdefaults__"));
-    s.save_or_none(view.kwdefaults);
-    s.end_item(&mut state);
-    key(s, intern!(py, "__defaults__"));
-    s.save_or_none(view.defaults);
-    s.end_item(&mut state);
-    key(s, intern!(py, "__module__"));
-    s.save_or_none(view.module);
-    s.end_item(&mut state);
-    key(s, intern!(py, "__doc__"));
-    s.save_or_none(view.doc);
-    s.end_item(&mut state);
-    key(s, intern!(py, "__closure__"));
-    match closure {
-        Some(closure) => save_closure(s, closure),
-        None => s.none(),
-    }
-    s.end_item(&mut state);
-    key(s, intern!(py, "_cloudpickle_submodules"));
-    match submodules {
-        Some(list) => s.save_made(list),
-        None => {
-            s.boundary();
-            s.empty_list();
+        s.end_item(&mut state);
+        key(s, intern!(py, "_cloudpickle_submodules"));
+        match submodules {
+            Some(list) => s.save_made(list),
+            None => {
+                s.boundary();
+                s.empty_list();
+            }
         }
-    }
-    s.end_item(&mut state);
-    key(s, intern!(py, "__globals__"));
-    let mut inner = s.open_dict(used.len());
+        s.end_item(&mut state);
+        key(s, intern!(py, "__globals__"));
+        s.open_dict(used.len())
+    } else {
+        s.open_items(used.len())
+    };
     for (name, value) in used {
         s.save_made(name);
         s.save_made(value);
@@ -234,8 +285,13 @@ fn is_surely_dynamic(function: &Bound<'_, PyFunction>) -> bool {
         };
         view.module
             .is_some_and(|module| text(module) == b"__main__")
-            || text(view.qualname)
-                .windows(8)
-                .any(|part| part == b"<locals>")
+            || is_local(text(view.qualname))
     })
+}
+
+/// Whether a qualified name is that of something inside of a function.
+fn is_local(name: &[u8]) -> bool {
+    const MARK: &[u8] = b"<locals>";
+    let last = name.len().saturating_sub(MARK.len() - 1);
+    (0..last).any(|at| name[at] == MARK[0] && name[at..].starts_with(MARK))
 }

@@ -158,21 +158,25 @@ pub(crate) fn submodules<'py>(
     Ok(found)
 }
 
-/// The names that tell where a function comes from, as far as its globals have them.
-pub(crate) fn origin<'py>(globals: &Bound<'py, PyDict>) -> PyResult<Vec<(Py<PyAny>, Py<PyAny>)>> {
-    let py = globals.py();
-    let mut items = Vec::with_capacity(4);
-    for name in [
+/// The names that tell where a function comes from.
+pub(crate) fn origin_names(py: Python<'_>) -> [&Bound<'_, PyString>; 4] {
+    [
         intern!(py, "__package__"),
         intern!(py, "__name__"),
         intern!(py, "__path__"),
         intern!(py, "__file__"),
-    ] {
-        if let Some(value) = get(globals, name)? {
-            items.push((name.clone().into_any().unbind(), value.unbind()));
-        }
-    }
-    Ok(items)
+    ]
+}
+
+/// The values of those names, as far as a function's globals have them.
+pub(crate) fn origin<'py>(globals: &Bound<'py, PyDict>) -> PyResult<[Option<Bound<'py, PyAny>>; 4]> {
+    let names = origin_names(globals.py());
+    Ok([
+        get(globals, names[0])?,
+        get(globals, names[1])?,
+        get(globals, names[2])?,
+        get(globals, names[3])?,
+    ])
 }
 
 impl CodeParts {

@@ -9,7 +9,7 @@ use pyo3::types::PyString;
 use super::wire_names::NAMES;
 
 /// Keys of the dicts in which functions and their globals travel, and the usual module of the helpers.
-const KEYS: [&str; 13] = [
+pub(crate) const KEYS: [&str; 13] = [
     "__name__",
     "__qualname__",
     "__annotations__",
@@ -25,8 +25,10 @@ const KEYS: [&str; 13] = [
     "cloudpickle.cloudpickle",
 ];
 
-struct Known {
-    keys: [Py<PyString>; KEYS.len()],
+/// Them.
+pub(crate) struct Known {
+    /// Of [`KEYS`].
+    pub(crate) keys: [Py<PyString>; KEYS.len()],
     names: [Py<PyString>; NAMES.len()],
 }
 
@@ -38,6 +40,12 @@ pub(crate) fn prepare(py: Python<'_>) {
         keys: KEYS.map(|key| PyString::intern(py, key).unbind()),
         names: NAMES.map(|(_, name, ..)| PyString::intern(py, name).unbind()),
     });
+}
+
+/// All of them.
+#[inline(always)]
+pub(crate) fn known(py: Python<'_>) -> Option<&'static Known> {
+    KNOWN.get(py)
 }
 
 /// The one object of this text, if it is among them.

@@ -332,6 +332,11 @@ impl<'a, 'py> Script<'a, 'py> {
         DictState { len, in_batch: 0 }
     }
 
+    /// A dict of `len` items, more than one, that has been begun.
+    pub(crate) fn opened_dict(&self, len: usize) -> DictState {
+        DictState { len, in_batch: 0 }
+    }
+
     /// Ends an item of a dict.
     pub(crate) fn end_item(&mut self, state: &mut DictState) {
         if state.len == 1 || self.protocol() == 0 {
