@@ -10,7 +10,7 @@ use pyo3::types::{
 use crate::ffi::compat;
 use crate::ffi::function_view;
 use crate::ffi::object::Anchor;
-use crate::pickler::{Direct, Script, Text, bound};
+use crate::pickler::{Direct, Script, Text, Writing, bound};
 
 use super::Cloud;
 
@@ -41,6 +41,8 @@ pub(crate) struct CodeParts {
     pub(crate) sets: Vec<(Py<PyAny>, Py<PyTuple>)>,
     /// What its name is written as.
     name_text: Option<Text>,
+    /// The code objects among its constants, and their parts, if it has a bound.
+    pub(crate) inner: Vec<(Py<PyAny>, CodeParts)>,
     /// Bytes that it takes at most, if it holds nothing but constants that are leaves, and is not long.
     pub(crate) bound: Option<usize>,
 }
@@ -52,12 +54,12 @@ const LONGEST: usize = 16 * 1024;
 pub(crate) fn parts<'a>(code: &'a Bound<'_, PyAny>) -> PyResult<&'a CodeParts> {
     match function_view::parts(code)? {
         Some(parts) => Ok(parts),
-        None => function_view::set_parts(code, find_parts(code)?),
+        None => function_view::set_parts(code, find_parts(code, 0)?),
     }
 }
 
 #[cold]
-fn find_parts(code: &Bound<'_, PyAny>) -> PyResult<CodeParts> {
+fn find_parts(code: &Bound<'_, PyAny>, depth: usize) -> PyResult<CodeParts> {
     let py = code.py();
     let get = |name: &str| code.getattr(name);
     let int = |name: &str| get(name)?.extract::<i32>();
@@ -69,7 +71,7 @@ fn find_parts(code: &Bound<'_, PyAny>) -> PyResult<CodeParts> {
     let consts = get("co_consts")?;
     let (globals, all_names) = used_names(code)?;
     let mut sets = Vec::new();
-    collect_sets(&consts, &mut sets)?;
+    collect_sets(&consts, &mut sets, 0)?;
     let freevars = tuple("co_freevars")?;
     let mut parts = CodeParts {
         counts: [
@@ -105,22 +107,36 @@ fn find_parts(code: &Bound<'_, PyAny>) -> PyResult<CodeParts> {
         all_names,
         sets,
         name_text: None,
+        inner: Vec::new(),
         bound: None,
     };
     parts.name_text = Text::copy_of(py, Anchor::of_owned(&parts.name));
-    parts.bound = parts.find_bound(py);
+    parts.bound = parts.find_bound(py, depth)?;
     Ok(parts)
 }
 
 impl CodeParts {
-    fn find_bound(&self, py: Python<'_>) -> Option<usize> {
-        self.name_text?;
-        if !self.sets.is_empty() {
-            return None;
+    fn find_bound(&mut self, py: Python<'_>, depth: usize) -> PyResult<Option<usize>> {
+        if self.name_text.is_none() || !self.sets.is_empty() || depth > DEEPEST {
+            return Ok(None);
+        }
+        // Code within code, and what each of the others takes for itself.
+        let mut sum = 0;
+        let mut plain = Vec::new();
+        for item in self.consts.bind(py).cast::<PyTuple>()?.iter() {
+            if !function_view::is_code(&item) {
+                plain.push(item);
+                continue;
+            }
+            let inner = find_parts(&item, depth + 1)?;
+            let Some(bound) = inner.bound else {
+                return Ok(None);
+            };
+            sum += bound + FOR_CODE;
+            self.inner.push((item.unbind(), inner));
         }
         let objects = [
             Some(&self.code),
-            Some(&self.consts),
             Some(&self.filename),
             Some(&self.name),
             self.qualname.as_ref(),
@@ -131,10 +147,23 @@ impl CodeParts {
             Some(self.freevars.as_any()),
             Some(self.cellvars.as_any()),
         ];
-        let all = PyTuple::new(py, objects.into_iter().flatten().collect::<Vec<_>>()).ok()?;
-        bound(py, &all).filter(|&bound| bound <= LONGEST)
+        plain.extend(
+            objects
+                .into_iter()
+                .flatten()
+                .map(|object| object.bind(py).clone()),
+        );
+        let found = bound(py, &PyTuple::new(py, plain)?);
+        Ok(found
+            .map(|bound| sum + bound)
+            .filter(|&bound| bound <= LONGEST))
     }
 }
+
+/// Code within code that is looked at for that.
+const DEEPEST: usize = 8;
+/// Bytes of a code object beside what is in it.
+const FOR_CODE: usize = 128;
 
 /// Opcodes that tell names, as this version numbers them.
 struct Opcodes {
@@ -355,10 +384,15 @@ pub(crate) fn instructions(
 fn collect_sets(
     constant: &Bound<'_, PyAny>,
     sets: &mut Vec<(Py<PyAny>, Py<PyTuple>)>,
+    depth: usize,
 ) -> PyResult<()> {
+    // No compiler nests constants so.
+    if depth > 100 {
+        return Ok(());
+    }
     if let Ok(tuple) = constant.cast_exact::<PyTuple>() {
         for item in tuple.iter() {
-            collect_sets(&item, sets)?;
+            collect_sets(&item, sets, depth + 1)?;
         }
     } else if let Ok(set) = constant.cast_exact::<PyFrozenSet>() {
         if !set.iter().all(|item| has_fixed_hash(&item)) {
@@ -371,7 +405,7 @@ fn collect_sets(
             sets.push((constant.clone().unbind(), sorted.unbind()));
         }
         for item in set.iter() {
-            collect_sets(&item, sets)?;
+            collect_sets(&item, sets, depth + 1)?;
         }
     }
     Ok(())
@@ -465,15 +499,15 @@ pub(crate) fn write(
 }
 
 /// As [`write`], of code with a [bound](CodeParts::bound): what is between the MARK and the end of the arguments.
-pub(crate) fn write_directly(d: &mut Direct<'_, '_>, parts: &CodeParts, file: Option<Anchor>) {
+pub(crate) fn write_directly(d: &mut Direct<'_, '_>, parts: &CodeParts, writing: Writing) {
     for count in parts.counts {
         d.int(count);
     }
     d.leaf(Anchor::of_owned(&parts.code));
-    d.tuple(Anchor::of_owned(&parts.consts));
+    d.consts(Anchor::of_owned(&parts.consts), parts, writing);
     d.copy_tuple(Anchor::of_owned(parts.names.as_any()));
     d.copy_tuple(Anchor::of_owned(parts.varnames.as_any()));
-    match file {
+    match writing.file {
         Some(file) => d.text(file),
         None => d.leaf(Anchor::of_owned(&parts.filename)),
     }

@@ -98,8 +98,12 @@ pub(crate) fn save(
     let view = function_view::view(function);
     let own = Anchor::of(function.as_any());
     let asks_hooks = engine.asks_hooks();
-    let has_plain_fields =
-        annotations.is_none() && view.kwdefaults.is_none() && view.defaults.is_none();
+    let no_annotations = annotations.as_ref().is_none_or(|annotations| {
+        annotations
+            .cast_exact::<PyDict>()
+            .is_ok_and(|annotations| annotations.is_empty())
+    });
+    let has_plain_fields = no_annotations && view.kwdefaults.is_none() && view.defaults.is_none();
     let ends = closure.is_none() && submodules.is_none();
     let stage = engine.write_head(
         py,
@@ -108,8 +112,7 @@ pub(crate) fn save(
             function: own,
             code: Anchor::of(&code),
             parts,
-            file: (!cloud.keeps_filenames)
-                .then(|| Anchor::of(code::dynamic_filename(py).as_any())),
+            file: (!cloud.keeps_filenames).then(|| Anchor::of(code::dynamic_filename(py).as_any())),
             code_type: (
                 function_view::code_type(py),
                 Anchor::of(code::code_type_name(py).as_any()),
@@ -120,6 +123,7 @@ pub(crate) fn save(
             cells: closure.map(|_| parts.free_count),
             name: view.name,
             qualname: view.qualname,
+            annotations: annotations.as_ref().map(Anchor::of),
             module: view.module,
             doc: view.doc,
             stage: match (attributes.is_empty(), has_plain_fields, ends) {

@@ -169,15 +169,38 @@ pub(crate) fn origin_names(py: Python<'_>) -> [&Bound<'_, PyString>; 4] {
 }
 
 /// The values of those names, as far as a function's globals have them.
-pub(crate) fn origin<'py>(globals: &Bound<'py, PyDict>) -> PyResult<[Option<Bound<'py, PyAny>>; 4]> {
-    let names = origin_names(globals.py());
-    Ok([
-        get(globals, names[0])?,
-        get(globals, names[1])?,
-        get(globals, names[2])?,
-        get(globals, names[3])?,
-    ])
+pub(crate) fn origin<'py>(
+    globals: &Bound<'py, PyDict>,
+) -> PyResult<[Option<Bound<'py, PyAny>>; 4]> {
+    let py = globals.py();
+    let names = origin_names(py);
+    let mut values = [const { None }; 4];
+    // They are among the first that a module is given.
+    if globals.is_exact_instance_of::<PyDict>() {
+        let anchor = Anchor::of(globals.as_any());
+        let wanted = names.map(|name| name.as_ptr() as usize);
+        let mut found = [const { None }; 4];
+        quiet(py, |q| {
+            if let Kind::Dict(globals) = classify(anchor.obj(q)) {
+                for (key, value) in globals.items(0).take(FIRST) {
+                    if let Some(at) = wanted.iter().position(|&name| name == key.address()) {
+                        found[at] = Some(value.anchor());
+                    }
+                }
+            }
+        });
+        values = found.map(|value: Option<Anchor>| value.map(|value| value.pin(py)));
+    }
+    for (name, value) in names.into_iter().zip(&mut values) {
+        if value.is_none() {
+            *value = get(globals, name)?;
+        }
+    }
+    Ok(values)
 }
+
+/// How many of a module's names are looked at one by one.
+const FIRST: usize = 10;
 
 impl CodeParts {
     fn has_name(&self, py: Python<'_>, name: &str) -> bool {

@@ -46,10 +46,20 @@ helpers! {
     Subimport = "subimport",
 }
 
+impl Helper {
+    /// Its name.
+    #[inline(always)]
+    pub(crate) fn text(self) -> &'static str {
+        NAMES[self as usize]
+    }
+}
+
 /// The helpers of one module, as objects to write and to remember.
 pub(crate) struct Wire {
     /// The module's name.
     pub(crate) module: Py<PyAny>,
+    /// Its text.
+    pub(crate) module_text: String,
     /// Name of each helper, and the object that stands for it in memos.
     helpers: Vec<(Py<PyAny>, Py<PyAny>)>,
 }
@@ -95,6 +105,7 @@ pub(crate) fn wire(py: Python<'_>, module: &str) -> PyResult<&'static Wire> {
     let made = Wire {
         // Not interned: neither is the name of a module inside of a package.
         module: PyString::new(py, module).into_any().unbind(),
+        module_text: module.to_owned(),
         helpers,
     };
     let mut wires = WIRES.lock().unwrap_or_else(PoisonError::into_inner);

@@ -53,7 +53,9 @@ pub(crate) enum Text {
 impl Text {
     /// A copy of a str; None where it is longer than a name. Whoever asks holds what is shared.
     pub(crate) fn copy_of<'py>(py: Python<'py>, text: Anchor) -> Option<Self> {
-        let len = quiet(py, |q| short(q, text).map(|utf8| (utf8.len(), utf8.first().copied())));
+        let len = quiet(py, |q| {
+            short(q, text).map(|utf8| (utf8.len(), utf8.first().copied()))
+        });
         match len? {
             (0 | 1, _) => {}
             (2, Some(first)) if !first.is_ascii() => {}
@@ -102,6 +104,8 @@ pub(crate) struct Head<'a> {
     pub(crate) name: Anchor,
     /// `__qualname__`
     pub(crate) qualname: Anchor,
+    /// `__annotations__`, if that is a dict; an empty one.
+    pub(crate) annotations: Option<Anchor>,
     /// `__module__`
     pub(crate) module: Option<Anchor>,
     /// `__doc__`
@@ -183,6 +187,15 @@ impl Engine {
     }
 }
 
+/// How code is written.
+#[derive(Clone, Copy)]
+pub(crate) struct Writing {
+    /// What the name of its file is written as; None for the name itself.
+    pub(crate) file: Option<Anchor>,
+    /// The type of code objects, and the name that `types` has for it.
+    code_type: (Anchor, Anchor),
+}
+
 /// Writes opcodes without asking anything but the memo.
 pub(crate) struct Direct<'e, 'q> {
     engine: &'e mut Engine,
@@ -195,12 +208,11 @@ impl<'q> Direct<'_, 'q> {
     fn head(&mut self, head: &Head<'_>, name: Text, qualname: Text, stage: Stage) {
         self.helper(Helper::MakeFunction);
         self.op(byte::MARK);
-        self.builtin_type(head.code_type.0, head.code_type.1);
-        self.op(byte::MARK);
-        code::write_directly(self, head.parts, head.file);
-        self.numbered([byte::TUPLE]);
-        self.op(byte::REDUCE);
-        self.remember(head.code);
+        let writing = Writing {
+            file: head.file,
+            code_type: head.code_type,
+        };
+        self.code(head.code, head.parts, writing);
         match self.engine.number_of_globals(head.globals) {
             Some(number) => self.engine.out.get(number),
             None => self.origin(head),
@@ -239,7 +251,10 @@ impl<'q> Direct<'_, 'q> {
             return;
         }
         self.key::<2>();
-        self.numbered([byte::EMPTY_DICT]);
+        match head.annotations {
+            Some(annotations) => self.empty_dict(annotations),
+            None => self.numbered([byte::EMPTY_DICT]),
+        }
         self.key::<3>();
         self.op(byte::NONE);
         self.key::<4>();
@@ -349,8 +364,11 @@ impl<'q> Direct<'_, 'q> {
 
     #[inline(never)]
     fn new_helper(&mut self, helper: Helper, key: Obj<'q>) {
-        self.leaf(Anchor::of_owned(&self.wire.module));
-        self.leaf(Anchor::of_owned(self.wire.name(helper)));
+        let wire = self.wire;
+        let module = Anchor::of_owned(&wire.module).obj(self.q);
+        self.fixed(module, wire.module_text.as_bytes());
+        let name = Anchor::of_owned(wire.name(helper)).obj(self.q);
+        self.fixed(name, helper.text().as_bytes());
         self.op(byte::STACK_GLOBAL);
         self.engine.remember(key, Fresh::Shared);
     }
@@ -366,6 +384,70 @@ impl<'q> Direct<'_, 'q> {
         self.numbered([byte::TUPLE1]);
         self.op(byte::REDUCE);
         self.remember(class);
+    }
+
+    /// A code object that has not been written.
+    pub(crate) fn code(&mut self, code: Anchor, parts: &CodeParts, writing: Writing) {
+        self.builtin_type(writing.code_type.0, writing.code_type.1);
+        self.op(byte::MARK);
+        code::write_directly(self, parts, writing);
+        self.numbered([byte::TUPLE]);
+        self.op(byte::REDUCE);
+        self.remember(code);
+    }
+
+    /// The constants of code.
+    #[inline(always)]
+    pub(crate) fn consts(&mut self, consts: Anchor, parts: &CodeParts, writing: Writing) {
+        if parts.inner.is_empty() {
+            return self.tuple(consts);
+        }
+        let obj = consts.obj(self.q);
+        let Kind::Tuple(items) = classify(obj) else {
+            return;
+        };
+        if let Some(number) = self.engine.memo.get(obj) {
+            return self.engine.out.get(number);
+        }
+        let len = items.len();
+        if len > 3 {
+            self.op(byte::MARK);
+        }
+        for at in 0..len {
+            let Some(item) = items.get(at) else {
+                continue;
+            };
+            let inner = parts
+                .inner
+                .iter()
+                .find(|(code, _)| code.as_ptr() as usize == item.address());
+            match inner {
+                None => self.tuple(item.anchor()),
+                Some((_, parts)) => match self.engine.memo.get(item) {
+                    Some(number) => self.engine.out.get(number),
+                    None => self.code(item.anchor(), parts, writing),
+                },
+            }
+        }
+        self.end_tuple(obj, len);
+    }
+
+    fn end_tuple(&mut self, obj: Obj<'q>, len: usize) {
+        self.op(match len {
+            1..=3 => [byte::TUPLE1, byte::TUPLE2, byte::TUPLE3][len - 1],
+            _ => byte::TUPLE,
+        });
+        self.engine.remember(obj, Fresh::Shared);
+    }
+
+    fn empty_dict(&mut self, dict: Anchor) {
+        match self.engine.memo.get(dict.obj(self.q)) {
+            Some(number) => self.engine.out.get(number),
+            None => {
+                self.op(byte::EMPTY_DICT);
+                self.remember(dict);
+            }
+        }
     }
 
     /// An object that holds no others.
@@ -450,11 +532,7 @@ impl<'q> Direct<'_, 'q> {
                 self.tuple(item.anchor());
             }
         }
-        self.op(match len {
-            1..=3 => [byte::TUPLE1, byte::TUPLE2, byte::TUPLE3][len - 1],
-            _ => byte::TUPLE,
-        });
-        self.engine.remember(obj, Fresh::Shared);
+        self.end_tuple(obj, len);
     }
 
     /// Remembers an object just built.

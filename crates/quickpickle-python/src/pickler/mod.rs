@@ -20,7 +20,7 @@ mod walk;
 
 pub(crate) use class::{Pickler, PicklerMemo};
 pub(crate) use cloud_class::{CloudPickler, DefaultTable};
-pub(crate) use direct::{Direct, Head, Stage, Text, bound};
+pub(crate) use direct::{Direct, Head, Stage, Text, Writing, bound};
 pub(crate) use engine::{Engine, Settings, with_engine};
 pub(crate) use script::{BaseGlobals, Script};
 pub(crate) use small::dumps_small;
