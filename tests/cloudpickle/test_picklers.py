@@ -137,6 +137,17 @@ def test_class_methods_of_importable_classes_are_references(tmp_path, monkeypatc
         assert pickle.loads(data) == value
 
 
+def test_a_class_that_its_only_instance_took_the_name_of(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its methods are found bound to the instance, which is pickled by its class: they travel by value with that."""
+    (tmp_path / "sentinels.py").write_text(
+        "class missing:\n    def __repr__(self): return '<missing>'\nmissing = missing()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    missing = __import__("sentinels").missing
+    assert repr(pickle.loads(ours.dumps(missing))) == "<missing>"
+    assert repr(pickle.loads(ours.dumps(lambda x=missing: x))()) == "<missing>"
+
+
 def test_namespace() -> None:
     data = ours.dumps(lambda: 5, namespace="pyspark.cloudpickle.cloudpickle")
     assert b"pyspark.cloudpickle.cloudpickle" in data

@@ -2,7 +2,7 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFunction, PyList, PyModule, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFunction, PyList, PyModule, PyString, PyTuple, PyType};
 use quickpickle_format::opcode::byte;
 
 use crate::ffi::compat;
@@ -29,7 +29,9 @@ pub(crate) fn save(
             return Ok(false);
         }
         // The function of a class method: under its name there is a method.
-        if compat::method_function(&found).is_some_and(|of_method| of_method.is(function)) {
+        if compat::method_function(&found).is_some_and(|of_method| of_method.is(function))
+            && is_of_importable_class(&found)?
+        {
             let name = intern!(py, "__func__").clone().into_any();
             misc::call(
                 engine,
@@ -291,6 +293,13 @@ fn is_surely_dynamic(function: &Bound<'_, PyFunction>) -> bool {
             .is_some_and(|module| text(module) == b"__main__")
             || is_local(text(view.qualname))
     })
+}
+
+/// Whether a method is bound to a class that is pickled by reference. What it is bound to is pickled with it, so it must
+/// not be something that has this function in it.
+fn is_of_importable_class(method: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let own = method.getattr(intern!(method.py(), "__self__"))?;
+    Ok(own.is_instance_of::<PyType>() && by_value::is_by_reference(&own)?)
 }
 
 /// Whether a qualified name is that of something inside of a function.
