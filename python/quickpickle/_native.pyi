@@ -66,6 +66,8 @@ __all__ = [
     "subimport",
     "tools_dis",
     "tools_optimize",
+    "tools_scan",
+    "tools_scan_rules",
     "tools_stats",
     "unregister_pickle_by_value",
 ]
@@ -571,3 +573,9 @@ def tools_optimize(data: Buffer, /) -> bytes:
 
 def tools_stats(data: Buffer, /, *, start: int = 0) -> dict[str, Any]:
     """Return what the pickle at ``start`` is made of; ValueError as from ``tools_dis``."""
+
+def tools_scan(data: Buffer, /) -> dict[str, Any]:
+    """Return what the pickles at the start of ``data`` would import and call; malformed ones are no error."""
+
+def tools_scan_rules() -> list[tuple[str, str]]:
+    """Return the rules of scans: their names and what they mean."""

@@ -9,6 +9,7 @@
 //! - [`Ops`] iterates over operations as data, [`Listing`] shows them to people, [`machine`] checks how they fit.
 //! - [`Writer`] writes operations to a [`Sink`], as CPython would: the shortest form, in [`frame`]s.
 //! - [`optimize()`] leaves out what a pickle never uses, [`statistics`] counts what it is made of.
+//! - [`scan`] says what a pickle would import and call, and what to think of it.
 //! - [`int`], [`text`] and [`mod@repr`] know values as pickles write them and as Python shows them.
 //!
 //! Which globals does a pickle name?
@@ -55,6 +56,7 @@ pub mod protocol;
 pub mod reader;
 pub mod repr;
 pub mod run;
+pub mod scan;
 #[cfg(feature = "serde")]
 pub mod serde;
 pub mod sink;

@@ -9,6 +9,25 @@ from __future__ import annotations
 
 from quickpickle.tools._input import Data, MalformedPickle
 from quickpickle.tools._listing import dis, optimize
+from quickpickle.tools._sarif import sarif
+from quickpickle.tools._scan import Finding, GlobalUse, Scan, Verdict, rules, scan, scan_file, scan_files
 from quickpickle.tools._statistics import OpcodeCount, Statistics, stats
 
-__all__ = ["Data", "MalformedPickle", "OpcodeCount", "Statistics", "dis", "optimize", "stats"]
+__all__ = [
+    "Data",
+    "Finding",
+    "GlobalUse",
+    "MalformedPickle",
+    "OpcodeCount",
+    "Scan",
+    "Statistics",
+    "Verdict",
+    "dis",
+    "optimize",
+    "rules",
+    "sarif",
+    "scan",
+    "scan_file",
+    "scan_files",
+    "stats",
+]

@@ -5,6 +5,7 @@
 
 mod listing;
 mod rewriting;
+mod scanning;
 mod statistics;
 
 use pyo3::exceptions::PyValueError;
@@ -13,6 +14,7 @@ use quickpickle_format::Error;
 
 pub(crate) use listing::tools_dis;
 pub(crate) use rewriting::tools_optimize;
+pub(crate) use scanning::{tools_scan, tools_scan_rules};
 pub(crate) use statistics::tools_stats;
 
 /// A fault of a pickle at `start` bytes into what the caller gave, as `ValueError(message, offset)`.
