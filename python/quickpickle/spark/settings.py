@@ -22,7 +22,7 @@ def conf(*, workers: bool = True, timely: bool = False) -> dict[str, str]:
         another, and for streams. The setting may be made in a session too. It is small for the JVM, which waits for
         whole buffers; workers that have quickpickle take buffers of 64 KiB for themselves.
     """
-    found = {}
+    found: dict[str, str] = {}
     if workers:
         found |= {"spark.executorEnv.PYTHONPATH": SITE, f"spark.executorEnv.{environment.VARIABLE}": "1"}
     if timely:
