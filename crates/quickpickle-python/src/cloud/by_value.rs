@@ -57,7 +57,7 @@ pub(crate) fn modules(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 /// A module in `sys.modules`.
 pub(crate) fn loaded<'py>(name: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     match name.cast::<PyString>() {
-        Ok(name) => Ok(compat::module_in_table(name)?.filter(|module| !module.is_none())),
+        Ok(name) => Ok(compat::loaded_module(name)?.filter(|module| !module.is_none())),
         Err(_) => Ok(None),
     }
 }

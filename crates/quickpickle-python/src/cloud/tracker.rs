@@ -332,7 +332,7 @@ struct Peer<'py> {
 fn peers<'py>(py: Python<'py>) -> PyResult<Vec<Peer<'py>>> {
     let mut peers = Vec::new();
     for name in PEERS {
-        let Some(module) = compat::module_in_table(&PyString::intern(py, name))? else {
+        let Some(module) = compat::loaded_module(&PyString::intern(py, name))? else {
             continue;
         };
         let attribute = |name: &Bound<'py, PyString>| compat::optional_attribute(&module, name);

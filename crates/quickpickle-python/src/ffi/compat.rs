@@ -403,6 +403,27 @@ pub(crate) fn is_static_class_of(class: &Bound<'_, PyAny>, module: &str) -> bool
     }
 }
 
+/// What `sys.modules` has under a name: a module that is being imported is not waited for, as nothing in it is asked for
+/// that it might not have yet.
+pub(crate) fn loaded_module<'py>(
+    name: &Bound<'py, PyString>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = name.py();
+    // SAFETY: the interpreter keeps the table, which is a dict unless it has been replaced; what is found is borrowed, and
+    // a reference taken at once.
+    unsafe {
+        let table = ffi::PyImport_GetModuleDict();
+        if table.is_null() || ffi::PyDict_CheckExact(table) == 0 {
+            return module_in_table(name);
+        }
+        let found = ffi::PyDict_GetItemWithError(table, name.as_ptr());
+        match Bound::from_borrowed_ptr_or_opt(py, found) {
+            Some(module) => Ok(Some(module)),
+            None => PyErr::take(py).map_or(Ok(None), Err),
+        }
+    }
+}
+
 /// The module of that name in `sys.modules`, if it is there.
 pub(crate) fn module_in_table<'py>(
     name: &Bound<'py, PyString>,
