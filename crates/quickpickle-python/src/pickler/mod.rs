@@ -1,19 +1,26 @@
-//! Pickling: Python objects to pickles. `walk` goes through objects, `engine` answers what it needs Python for, `class`
-//! is what Python sees.
+//! Pickling: Python objects to pickles. `walk` goes through objects; `leaves`, `sequences`, `dicts`, `sets`, `instances` and
+//! `steps` write what it meets; `engine` answers what it needs Python for. `small` does without all of them. `class` is what
+//! Python sees.
 
 mod class;
 mod cloud_class;
 mod direct;
+mod dicts;
 mod engine;
 mod frame;
 mod global;
+mod instances;
 mod items;
+mod leaves;
 mod notes;
 mod payload;
 mod plan;
 mod reduce;
 mod script;
+mod sequences;
+mod sets;
 mod small;
+mod steps;
 mod time;
 mod verdict;
 mod walk;

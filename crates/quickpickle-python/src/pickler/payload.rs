@@ -13,7 +13,7 @@ use crate::ffi::outside;
 use crate::python_types::pickling_error;
 
 use super::engine::{Engine, Output, Settings};
-use super::walk::Fresh;
+use super::leaves::Fresh;
 
 impl Engine {
     /// Saves a str, bytes or float that the walk gave back.

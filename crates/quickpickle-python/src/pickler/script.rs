@@ -20,8 +20,9 @@ use crate::ffi::types::{Kind, classify};
 
 use super::engine::Engine;
 use super::frame::{BATCH, Frame};
+use super::leaves::Fresh;
 use super::plan::{Plan, Step};
-use super::walk::{Ask, Fresh, Progress};
+use super::walk::{Ask, Progress};
 
 /// What a function shares with others: its globals, and those of them that tell where it comes from.
 pub(crate) struct BaseGlobals {

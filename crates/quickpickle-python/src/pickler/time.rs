@@ -6,7 +6,8 @@ use crate::ffi::object::{Obj, Quiet};
 use crate::ffi::time::{self, State, Temporal};
 
 use super::engine::Engine;
-use super::walk::{Ask, Fresh, Progress};
+use super::leaves::Fresh;
+use super::walk::{Ask, Progress};
 
 impl Engine {
     /// Begins a value whose class is left to itself: not listed in a table of reducers.

@@ -1,26 +1,21 @@
-//! The pickle machine: stack, marks, memo, and what each operation does to them.
+//! The pickle machine: stack, marks and memo, and the steps that operations are made of.
 //!
-//! Consumes the format crate's reader, one method for each operation. Objects are built as the operations say; what runs
-//! other code (globals, calls, states) is in [`super::construct`] and [`super::global`].
-
-use pyo3::exceptions::{PyOverflowError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{
-    PyByteArray, PyBytes, PyDict, PyFrozenSet, PyList, PyMemoryView, PySet, PyString, PyTuple,
-};
-use quickpickle_format::opcode::byte;
-use quickpickle_format::{Error, ErrorKind, Opcode, Visitor};
+//! The operations themselves are in [`super::operations`]; what runs other code (globals, calls, states) is in
+//! [`super::construct`] and [`super::global`].
 
 use super::construct::Classes;
 use super::fail::Fail;
 use super::memo::Memo;
 use super::source::Feed;
 use super::{Hooks, notes};
-use crate::cloud::known;
 use crate::ffi::build;
 use crate::ffi::slots::Other;
 use crate::ffi::stack::Stack;
-use crate::options::HIGHEST_PROTOCOL;
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PySet};
+use quickpickle_format::opcode::byte;
+use quickpickle_format::{Error, ErrorKind, Opcode};
 
 /// Containers made before the cyclic collector is paused: about when it would run for the second time.
 const PAUSE_AFTER: usize = 1_000;
@@ -37,7 +32,7 @@ pub(crate) struct Memory {
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     /// Objects below it.
-    at: usize,
+    pub(super) at: usize,
     /// For the mark in front of an instance's state: the number under which the dict was to be remembered, plus one. The
     /// dict itself, which would lie right below the mark, is not made unless it is needed.
     state: usize,
@@ -76,15 +71,15 @@ pub(super) struct Machine<'py, 'a> {
     /// Protocol of the pickle as far as it has said.
     pub(super) protocol: u8,
     /// Stack length that no pop may go below: that of the last mark.
-    fence: usize,
+    pub(super) fence: usize,
     /// Marks below this one have no dict that was left out.
     deferred_from: usize,
     /// Where the frame ends that is being read; beyond everything where there is none. Frames bound operations since 3.14.
-    frame_end: u64,
+    pub(super) frame_end: u64,
     /// Where the last operation that may run other code ended.
     pub(super) at: u64,
     /// Containers made.
-    made: usize,
+    pub(super) made: usize,
     collector: Collector,
     /// For calls of one argument.
     pub(super) single: build::Single<'py>,
@@ -139,7 +134,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     }
 
     #[cold]
-    fn pause(&mut self) {
+    pub(super) fn pause(&mut self) {
         if build::collector_is_on(self.py) {
             build::switch_collector(self.py, false);
             self.collector = Collector::Paused;
@@ -205,7 +200,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     }
 
     #[cold]
-    fn end_frame(&mut self, at: u64) -> Done {
+    pub(super) fn end_frame(&mut self, at: u64) -> Done {
         if at > self.frame_end {
             let message = "pickle exhausted before end of frame";
             return Err(Fail::new(self.py, message));
@@ -215,7 +210,7 @@ impl<'py, 'a> Machine<'py, 'a> {
 
     #[cold]
     #[inline(never)]
-    fn underflow(&self) -> Fail {
+    pub(super) fn underflow(&self) -> Fail {
         let message = if self.memory.marks.is_empty() {
             "unpickling stack underflow"
         } else {
@@ -263,7 +258,7 @@ impl<'py, 'a> Machine<'py, 'a> {
 
     /// Makes the dict below a mark that was left out; returns where the mark then is.
     #[cold]
-    fn make_state_dict(&mut self, mark: Mark) -> usize {
+    pub(super) fn make_state_dict(&mut self, mark: Mark) -> usize {
         let dict = PyDict::new(self.py).into_any();
         self.memory.stack.insert(mark.at, dict.clone());
         // Unless another PUT has taken the number meanwhile.
@@ -277,7 +272,7 @@ impl<'py, 'a> Machine<'py, 'a> {
 
     /// Remembers the object on top.
     #[inline(always)]
-    fn remember(&mut self, number: usize) -> Done {
+    pub(super) fn remember(&mut self, number: usize) -> Done {
         let object = self.top_one()?;
         if let Some(old) = self.memory.memo.put(number, object) {
             // Dropped with the memo complete: it may run code.
@@ -287,7 +282,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     }
 
     #[inline(always)]
-    fn fetch(&mut self, number: usize) -> Done {
+    pub(super) fn fetch(&mut self, number: usize) -> Done {
         match self.memory.memo.get(self.py, number) {
             Some(object) => self.push(object),
             None => self.fetch_deferred(number),
@@ -295,7 +290,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     }
 
     #[cold]
-    fn fetch_deferred(&mut self, number: usize) -> Done {
+    pub(super) fn fetch_deferred(&mut self, number: usize) -> Done {
         let object = self.resolve(number)?;
         match object {
             Some(object) => self.push(object),
@@ -338,7 +333,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     /// Makes all dicts that were left out: one by one, each would move what is on the stack above it, which an input could
     /// make arbitrarily slow.
     #[cold]
-    fn make_state_dicts(&mut self) {
+    pub(super) fn make_state_dicts(&mut self) {
         let mut made = Vec::new();
         let first = std::mem::replace(&mut self.deferred_from, usize::MAX);
         for mark in self.memory.marks.iter_mut().skip(first) {
@@ -360,7 +355,7 @@ impl<'py, 'a> Machine<'py, 'a> {
         self.fence = self.memory.marks.last().map_or(0, |mark| mark.at);
     }
 
-    fn mark_here(&mut self, state: usize) {
+    pub(super) fn mark_here(&mut self, state: usize) {
         let at = self.memory.stack.len();
         if state != 0 {
             self.deferred_from = self.deferred_from.min(self.memory.marks.len());
@@ -407,7 +402,7 @@ impl<'py, 'a> Machine<'py, 'a> {
 
     /// SETITEMS above a special mark, with BUILD behind it: into the instance directly, if it can be.
     #[inline(always)]
-    fn set_state_directly<S: Feed>(&mut self, source: &mut S) -> Result<bool, Fail>
+    pub(super) fn set_state_directly<S: Feed>(&mut self, source: &mut S) -> Result<bool, Fail>
     where
         Fail: From<S::Error>,
     {
@@ -446,7 +441,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     }
 
     #[inline(always)]
-    fn tuple_of<S: Feed>(&mut self, source: &mut S, count: usize) -> Done
+    pub(super) fn tuple_of<S: Feed>(&mut self, source: &mut S, count: usize) -> Done
     where
         Fail: From<S::Error>,
     {
@@ -462,7 +457,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     /// Pushes a new object; remembers it, where that is the next operation. It nearly always is: done here, it costs no
     /// operation of its own.
     #[inline(always)]
-    fn push_new<S: Feed>(&mut self, source: &mut S, object: Bound<'py, PyAny>) -> Done
+    pub(super) fn push_new<S: Feed>(&mut self, source: &mut S, object: Bound<'py, PyAny>) -> Done
     where
         Fail: From<S::Error>,
     {
@@ -478,7 +473,7 @@ impl<'py, 'a> Machine<'py, 'a> {
 
     /// Checks that a container lies below `at`, where its items begin.
     #[inline(always)]
-    fn container(&self, at: usize) -> Result<Bound<'py, PyAny>, Fail> {
+    pub(super) fn container(&self, at: usize) -> Result<Bound<'py, PyAny>, Fail> {
         match self.memory.stack.get(self.py, at.wrapping_sub(1)) {
             Some(container) if at > self.fence => Ok(container),
             _ => Err(self.underflow()),
@@ -487,7 +482,7 @@ impl<'py, 'a> Machine<'py, 'a> {
 
     /// Appends what lies above `at`.
     #[inline(always)]
-    fn append_from(&mut self, at: usize) -> Done {
+    pub(super) fn append_from(&mut self, at: usize) -> Done {
         let list = self.container(at)?;
         if self.memory.stack.len() == at {
             return Ok(());
@@ -499,7 +494,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     }
 
     #[inline(never)]
-    fn extend(&mut self, list: Bound<'py, PyAny>, at: usize) -> Done {
+    pub(super) fn extend(&mut self, list: Bound<'py, PyAny>, at: usize) -> Done {
         let py = self.py;
         let items = self.memory.stack.take_tuple(py, at)?;
         self.outside(|_| {
@@ -518,7 +513,7 @@ impl<'py, 'a> Machine<'py, 'a> {
 
     /// Sets the pairs that lie above `at`.
     #[inline(always)]
-    fn set_from(&mut self, at: usize) -> Done {
+    pub(super) fn set_from(&mut self, at: usize) -> Done {
         let dict = self.container(at)?;
         let len = self.memory.stack.len();
         if len == at {
@@ -551,7 +546,11 @@ impl<'py, 'a> Machine<'py, 'a> {
         self.text_of(line, source)
     }
 
-    fn text_of<S: Feed>(&self, mut line: Vec<u8>, source: &S) -> Result<std::ffi::CString, Fail>
+    pub(super) fn text_of<S: Feed>(
+        &self,
+        mut line: Vec<u8>,
+        source: &S,
+    ) -> Result<std::ffi::CString, Fail>
     where
         Fail: From<S::Error>,
     {
@@ -568,14 +567,14 @@ impl<'py, 'a> Machine<'py, 'a> {
     }
 
     /// The number in the line of GET or PUT.
-    fn index_of(&self, text: &std::ffi::CStr) -> Result<isize, Fail> {
+    pub(super) fn index_of(&self, text: &std::ffi::CStr) -> Result<isize, Fail> {
         let number = build::int_from_text(self.py, text, 10)?;
         number.extract::<isize>().map_err(|_| {
             PyOverflowError::new_err("Python int too large to convert to C ssize_t").into()
         })
     }
 
-    fn index_line<S: Feed>(&mut self, source: &mut S) -> Result<isize, Fail>
+    pub(super) fn index_line<S: Feed>(&mut self, source: &mut S) -> Result<isize, Fail>
     where
         Fail: From<S::Error>,
     {
@@ -584,7 +583,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     }
 
     /// A Python 2 str, decoded as the caller of the load wants.
-    fn python2_string(&mut self, bytes: &[u8]) -> Done {
+    pub(super) fn python2_string(&mut self, bytes: &[u8]) -> Done {
         let py = self.py;
         if &*self.hooks.encoding == c"bytes" {
             return self.push(PyBytes::new(py, bytes).into_any());
@@ -595,7 +594,7 @@ impl<'py, 'a> Machine<'py, 'a> {
     }
 
     #[cold]
-    fn too_large(opcode: Opcode) -> Fail {
+    pub(super) fn too_large(opcode: Opcode) -> Fail {
         let limit = isize::MAX;
         let message = match opcode {
             Opcode::Frame => format!("FRAME length exceeds system's maximum of {limit} bytes"),
@@ -610,523 +609,10 @@ impl<'py, 'a> Machine<'py, 'a> {
 
     /// A length that fits an object.
     #[inline(always)]
-    fn fits(opcode: Opcode, len: u64) -> Result<usize, Fail> {
+    pub(super) fn fits(opcode: Opcode, len: u64) -> Result<usize, Fail> {
         match usize::try_from(len) {
             Ok(len) if len <= isize::MAX as usize => Ok(len),
             _ => Err(Self::too_large(opcode)),
         }
     }
-}
-
-impl<'py, S: Feed> Visitor<S> for Machine<'py, '_>
-where
-    Fail: From<S::Error>,
-{
-    type Error = Fail;
-
-    fn proto(&mut self, source: &mut S, version: u8) -> Done {
-        if version > HIGHEST_PROTOCOL {
-            return Err(
-                Error::new(ErrorKind::UnsupportedProtocol(version), source.offset()).into(),
-            );
-        }
-        self.protocol = version;
-        if let Some(owner) = &self.hooks.owner {
-            owner.get().has_protocol(version);
-        }
-        Ok(())
-    }
-
-    fn frame(&mut self, source: &mut S, len: u64) -> Done {
-        let len = Self::fits(Opcode::Frame, len)?;
-        if cfg!(Py_3_14) {
-            self.check_frame(source)?;
-            let at = source.offset();
-            if self.frame_end != u64::MAX && at < self.frame_end {
-                let message = "beginning of a new frame before end of current frame";
-                return Err(Fail::new(self.py, message));
-            }
-            self.frame_end = at + len as u64;
-        }
-        Ok(source.frame(len as u64)?)
-    }
-
-    #[inline(always)]
-    fn stop(&mut self, _source: &mut S) -> Done {
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn none(&mut self, _source: &mut S) -> Done {
-        self.push(self.py.None().into_bound(self.py))
-    }
-
-    #[inline(always)]
-    fn boolean(&mut self, _source: &mut S, value: bool) -> Done {
-        self.push(
-            pyo3::types::PyBool::new(self.py, value)
-                .to_owned()
-                .into_any(),
-        )
-    }
-
-    #[inline(always)]
-    fn int(&mut self, _source: &mut S, value: i32) -> Done {
-        self.push(build::int(self.py, value)?)
-    }
-
-    fn int_text(&mut self, source: &mut S) -> Done {
-        let line = source.line()?;
-        let (flag, is_cut) = (flag(line), line.first() == Some(&0));
-        let text = self.text_of(line.to_vec(), source)?;
-        if let Some(value) = flag {
-            return self.boolean(source, value);
-        }
-        // Nothing before a NUL is no error, but zero.
-        if is_cut {
-            return self.int(source, 0);
-        }
-        let value = match octal(text.as_bytes()) {
-            Some(value) if cfg!(not(Py_3_14)) => value
-                .into_pyobject(self.py)
-                .map_err(PyErr::from)?
-                .into_any(),
-            _ => self
-                .decimal(&text)
-                .map_err(|_| PyValueError::new_err("could not convert string to int"))?,
-        };
-        self.push(value)
-    }
-
-    fn long_text(&mut self, source: &mut S) -> Done {
-        let text = self.line_text(source)?;
-        let value = match text.as_bytes().strip_suffix(b"L\n") {
-            Some(digits) => self.decimal(&std::ffi::CString::new(digits).unwrap_or_default())?,
-            None => self.decimal(&text)?,
-        };
-        self.push(value)
-    }
-
-    fn long(&mut self, source: &mut S, len: usize) -> Done {
-        let py = self.py;
-        let value = build::long(py, source.bytes(len)?)?;
-        self.push(value)
-    }
-
-    #[inline(always)]
-    fn float(&mut self, _source: &mut S, value: f64) -> Done {
-        self.push(build::float(self.py, value)?)
-    }
-
-    fn float_text(&mut self, source: &mut S) -> Done {
-        let text = self.line_text(source)?;
-        let value = build::float_from_text(self.py, &text)?;
-        self.push(build::float(self.py, value)?)
-    }
-
-    fn string_text(&mut self, source: &mut S) -> Done {
-        let line = source.line()?.to_vec();
-        let inside = match line[..] {
-            [b'\'', ref inside @ .., b'\''] | [b'"', ref inside @ .., b'"'] => inside,
-            _ => {
-                return Err(Fail::new(
-                    self.py,
-                    "the STRING opcode argument must be quoted",
-                ));
-            }
-        };
-        let bytes = build::escaped_bytes(self.py, inside)?;
-        let bytes = bytes.cast_into::<PyBytes>().map_err(PyErr::from)?;
-        self.python2_string(bytes.as_bytes())
-    }
-
-    fn string(&mut self, source: &mut S, len: usize) -> Done {
-        let bytes = source.bytes(len)?.to_vec();
-        self.python2_string(&bytes)
-    }
-
-    fn unicode_text(&mut self, source: &mut S) -> Done {
-        let text = build::raw_unicode_escaped(self.py, source.line()?)?;
-        self.push(text)
-    }
-
-    #[inline(always)]
-    fn unicode(&mut self, source: &mut S, len: u64) -> Done {
-        let len = Self::fits(Opcode::BinUnicode, len)?;
-        let bytes = source.bytes(len)?;
-        let text = match known::find(self.py, bytes) {
-            Some(known) => known,
-            None => build::text(self.py, bytes)?,
-        };
-        if let &[byte::MEMOIZE, byte::TUPLE1, ..] = self.ahead(source) {
-            source.byte()?;
-            return self.call_with_text(source, text);
-        }
-        self.push_new(source, text)
-    }
-
-    fn bytes(&mut self, source: &mut S, len: u64) -> Done {
-        let len = Self::fits(Opcode::BinBytes8, len)?;
-        if self.call_with_bytes(source, len)? {
-            return Ok(());
-        }
-        let py = self.py;
-        let bytes = match source.whole(py, len)? {
-            Some(bytes) => bytes,
-            None => PyBytes::new(py, source.bytes(len)?),
-        };
-        self.push_new(source, bytes.into_any())
-    }
-
-    fn bytearray(&mut self, source: &mut S, len: u64) -> Done {
-        let len = Self::fits(Opcode::ByteArray8, len)?;
-        let py = self.py;
-        let bytes = match source.whole(py, len)? {
-            Some(bytes) => PyByteArray::new(py, bytes.as_bytes()),
-            None => PyByteArray::new(py, source.bytes(len)?),
-        };
-        self.push(bytes.into_any())
-    }
-
-    fn next_buffer(&mut self, _source: &mut S) -> Done {
-        let Some(buffers) = &self.hooks.buffers else {
-            let message =
-                "pickle stream refers to out-of-band data but no *buffers* argument was given";
-            return Err(Fail::new(self.py, message));
-        };
-        let mut buffers = buffers.clone();
-        match self.outside(|_| buffers.next()).transpose()? {
-            Some(buffer) => self.push(buffer),
-            None => Err(Fail::new(self.py, "not enough out-of-band buffers")),
-        }
-    }
-
-    fn readonly_buffer(&mut self, _source: &mut S) -> Done {
-        let buffer = self.top_one()?;
-        let view = PyMemoryView::from(&buffer)?;
-        if !view.getattr("readonly")?.is_truthy()? {
-            drop(self.pop_one()?);
-            return self.push(view.call_method0("toreadonly")?);
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn mark(&mut self, _source: &mut S) -> Done {
-        self.mark_here(0);
-        Ok(())
-    }
-
-    fn pop(&mut self, _source: &mut S) -> Done {
-        // C lets POP remove a mark that lies on top.
-        if let Some(mark) = self.memory.marks.last()
-            && mark.at == self.memory.stack.len()
-        {
-            self.take_mark()?;
-            return Ok(());
-        }
-        drop(self.pop_one()?);
-        Ok(())
-    }
-
-    fn pop_mark(&mut self, _source: &mut S) -> Done {
-        let at = self.take_mark()?;
-        self.memory.stack.truncate(self.py, at);
-        Ok(())
-    }
-
-    fn dup(&mut self, _source: &mut S) -> Done {
-        let object = self.top_one()?;
-        self.push(object)
-    }
-
-    #[inline(always)]
-    fn empty_tuple(&mut self, _source: &mut S) -> Done {
-        self.push(PyTuple::empty(self.py).into_any())
-    }
-
-    #[inline(always)]
-    fn tuple1(&mut self, source: &mut S) -> Done {
-        self.tuple_of(source, 1)
-    }
-
-    #[inline(always)]
-    fn tuple2(&mut self, source: &mut S) -> Done {
-        self.tuple_of(source, 2)
-    }
-
-    #[inline(always)]
-    fn tuple3(&mut self, source: &mut S) -> Done {
-        self.tuple_of(source, 3)
-    }
-
-    #[inline(always)]
-    fn tuple(&mut self, source: &mut S) -> Done {
-        let at = self.take_mark()?;
-        let tuple = self.memory.stack.take_tuple(self.py, at)?;
-        self.count();
-        self.push_new(source, tuple.into_any())
-    }
-
-    #[inline(always)]
-    fn empty_list(&mut self, source: &mut S) -> Done {
-        self.count();
-        self.push_new(source, PyList::empty(self.py).into_any())
-    }
-
-    fn list(&mut self, _source: &mut S) -> Done {
-        let at = self.take_mark()?;
-        let list = PyList::empty(self.py);
-        self.memory.stack.take_into_list(&list, at)?;
-        self.count();
-        self.push(list.into_any())
-    }
-
-    #[inline(always)]
-    fn append(&mut self, _source: &mut S) -> Done {
-        let len = self.memory.stack.len();
-        if len < self.fence + 2 {
-            return Err(self.underflow());
-        }
-        self.append_from(len - 1)
-    }
-
-    #[inline(always)]
-    fn appends(&mut self, _source: &mut S) -> Done {
-        let at = self.take_mark()?;
-        self.append_from(at)
-    }
-
-    #[inline(always)]
-    fn empty_dict(&mut self, source: &mut S) -> Done {
-        self.count();
-        self.push_new(source, PyDict::new(self.py).into_any())
-    }
-
-    fn dict(&mut self, _source: &mut S) -> Done {
-        let at = self.take_mark()?;
-        if !(self.memory.stack.len() - at).is_multiple_of(2) {
-            return Err(Fail::new(self.py, "odd number of items for DICT"));
-        }
-        let dict = PyDict::new(self.py);
-        self.memory.stack.take_into_dict(&dict, at)?;
-        self.count();
-        self.push(dict.into_any())
-    }
-
-    #[inline(always)]
-    fn setitem(&mut self, _source: &mut S) -> Done {
-        let len = self.memory.stack.len();
-        if len < self.fence + 3 {
-            return Err(self.underflow());
-        }
-        self.set_from(len - 2)
-    }
-
-    #[inline(always)]
-    fn setitems(&mut self, source: &mut S) -> Done {
-        if self.set_state_directly(source)? {
-            return Ok(());
-        }
-        let at = self.take_mark()?;
-        self.set_from(at)
-    }
-
-    #[inline(always)]
-    fn empty_set(&mut self, _source: &mut S) -> Done {
-        self.count();
-        self.push(PySet::empty(self.py)?.into_any())
-    }
-
-    fn additems(&mut self, _source: &mut S) -> Done {
-        let at = self.take_mark()?;
-        let set = self.container(at)?;
-        if self.memory.stack.len() == at {
-            return Ok(());
-        }
-        let items = self.memory.stack.take_tuple(self.py, at)?;
-        if let Ok(set) = set.cast::<PySet>() {
-            for item in items.iter() {
-                if let Err(error) = set.add(&item) {
-                    self.defer_add(set, item, error)?;
-                }
-            }
-            return Ok(());
-        }
-        self.outside(|_| {
-            let add = set.getattr("add")?;
-            for item in items.iter() {
-                add.call1((item,))?;
-            }
-            Ok::<(), PyErr>(())
-        })?;
-        Ok(())
-    }
-
-    fn frozenset(&mut self, _source: &mut S) -> Done {
-        let at = self.take_mark()?;
-        let items = self.memory.stack.take_tuple(self.py, at)?;
-        let set = PyFrozenSet::new(self.py, items.iter())?;
-        self.count();
-        self.push(set.into_any())
-    }
-
-    #[inline(always)]
-    fn put(&mut self, _source: &mut S, index: u32) -> Done {
-        self.remember(index as usize)
-    }
-
-    fn put_text(&mut self, source: &mut S) -> Done {
-        let text = self.line_text(source)?;
-        // The order of complaints is C's.
-        self.top_one()?;
-        let index = self.index_of(&text)?;
-        match usize::try_from(index) {
-            Ok(index) => self.remember(index),
-            Err(_) => Err(pyo3::exceptions::PyValueError::new_err("negative PUT argument").into()),
-        }
-    }
-
-    #[inline(always)]
-    fn memoize(&mut self, _source: &mut S) -> Done {
-        self.remember(self.memory.memo.len())
-    }
-
-    #[inline(always)]
-    fn get(&mut self, _source: &mut S, index: u32) -> Done {
-        self.fetch(index as usize)
-    }
-
-    fn get_text(&mut self, source: &mut S) -> Done {
-        let index = self.index_line(source)?;
-        match usize::try_from(index) {
-            Ok(index) => self.fetch(index),
-            Err(_) => Err(Fail::new(
-                self.py,
-                format!("Memo value not found at index {index}"),
-            )),
-        }
-    }
-
-    fn global(&mut self, source: &mut S) -> Done {
-        self.at = source.offset();
-        let found = self.global_lines(source, c"utf-8")?;
-        self.push(found)
-    }
-
-    fn stack_global(&mut self, source: &mut S) -> Done {
-        self.at = source.offset();
-        let name = self.pop_one()?;
-        let module = self.pop_one()?;
-        let (Ok(module), Ok(name)) = (
-            module.cast_exact::<PyString>(),
-            name.cast_exact::<PyString>(),
-        ) else {
-            return Err(Fail::new(self.py, "STACK_GLOBAL requires str"));
-        };
-        let found = self.find_class(module, name)?;
-        self.push(found)
-    }
-
-    fn ext(&mut self, source: &mut S, code: i32) -> Done {
-        self.at = source.offset();
-        self.check_frame(source)?;
-        let found = self.extension(code)?;
-        self.push(found)
-    }
-
-    fn persid_text(&mut self, source: &mut S) -> Done {
-        let line = source.line()?.to_vec();
-        self.check_frame(source)?;
-        // Since 3.13 there always is one, which refuses: the id is looked at before.
-        if cfg!(not(Py_3_13)) && self.hooks.persistent_load.is_none() {
-            return Err(self.no_persistent_load());
-        }
-        let Ok(id) = std::str::from_utf8(&line)
-            .map_err(drop)
-            .and_then(|id| if id.is_ascii() { Ok(id) } else { Err(()) })
-        else {
-            return Err(Fail::new(
-                self.py,
-                "persistent IDs in protocol 0 must be ASCII strings",
-            ));
-        };
-        let id = PyString::new(self.py, id).into_any();
-        self.persistent(id)
-    }
-
-    fn binpersid(&mut self, _source: &mut S) -> Done {
-        // Since 3.13 there always is a `persistent_load`, which refuses: the id is taken off before.
-        if cfg!(not(Py_3_13)) && self.hooks.persistent_load.is_none() {
-            return Err(self.no_persistent_load());
-        }
-        let id = self.pop_one()?;
-        self.persistent(id)
-    }
-
-    fn reduce(&mut self, source: &mut S) -> Done {
-        self.at = source.offset();
-        self.call_reduce()
-    }
-
-    fn build(&mut self, source: &mut S) -> Done {
-        self.at = source.offset();
-        self.set_state()
-    }
-
-    fn inst(&mut self, source: &mut S) -> Done {
-        self.at = source.offset();
-        let at = self.take_mark()?;
-        let class = self.global_lines(source, c"ascii")?;
-        let args = self.memory.stack.take_tuple(self.py, at)?;
-        self.instantiate(class, args)
-    }
-
-    fn obj(&mut self, source: &mut S) -> Done {
-        self.at = source.offset();
-        let at = self.take_mark()?;
-        if self.memory.stack.len() < at + 1 {
-            return Err(self.underflow());
-        }
-        let args = self.memory.stack.take_tuple(self.py, at + 1)?;
-        let class = self.pop_one()?;
-        self.instantiate(class, args)
-    }
-
-    #[inline(always)]
-    fn newobj(&mut self, source: &mut S) -> Done {
-        self.make_instance(source)
-    }
-
-    fn newobj_ex(&mut self, source: &mut S) -> Done {
-        self.at = source.offset();
-        self.make_instance_ex()
-    }
-}
-
-/// What an INT line of two characters says if it is a bool: any zero or one, as C's `strtol` reads it, which skips space
-/// and takes a sign or another zero, and stops at a NUL.
-fn flag(line: &[u8]) -> Option<bool> {
-    match *line {
-        [
-            b'0' | b'+' | b' ' | b'\t' | 0x0b | 0x0c | b'\r',
-            digit @ (b'0' | b'1'),
-        ]
-        | [digit @ (b'0' | b'1'), 0] => Some(digit == b'1'),
-        [b'-', b'0'] | [0, _] => Some(false),
-        _ => None,
-    }
-}
-
-/// An octal int as C writes it, with a leading zero: what the reference reads INT lines with up to 3.13 knows it.
-fn octal(line: &[u8]) -> Option<i64> {
-    let text = std::str::from_utf8(line).ok()?.trim_ascii();
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    if !digits.starts_with('0')
-        || digits.len() < 2
-        || !digits.bytes().all(|digit| (b'0'..b'8').contains(&digit))
-    {
-        return None;
-    }
-    i64::from_str_radix(text, 8).ok()
 }

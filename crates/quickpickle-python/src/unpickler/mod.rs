@@ -1,5 +1,5 @@
-//! Unpickling: pickles to Python objects. `machine` does what the operations say, `source` is where they come from,
-//! `class` is what Python sees.
+//! Unpickling: pickles to Python objects. `operations` does what each operation says, on the `machine`; `source` is where
+//! they come from; `class` is what Python sees.
 
 mod argument;
 mod class;
@@ -10,6 +10,7 @@ mod load;
 mod machine;
 mod memo;
 mod notes;
+mod operations;
 mod source;
 
 use std::borrow::Cow;
