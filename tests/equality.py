@@ -105,8 +105,8 @@ def _reduced(a: Any, b: Any, where: str) -> Iterable[tuple[Any, Any, str]]:
     """Pair up reduce values, which hold all that a pickle can carry of other objects."""
     try:
         left, right = a.__reduce_ex__(4), b.__reduce_ex__(4)
-    except AttributeError:  # a __getstate__ that misses what a load never set
-        return [(a.__dict__, b.__dict__, ".__dict__")]
+    except AttributeError:  # a __getstate__ that misses what a load never set; the object may have slots alone
+        return [(getattr(a, "__dict__", None), getattr(b, "__dict__", None), ".__dict__")]
     except TypeError:
         if a != b:
             raise Difference(f"{where}: {a!r:.80} != {b!r:.80}") from None

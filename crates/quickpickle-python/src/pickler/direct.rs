@@ -17,7 +17,7 @@ use crate::ffi::object::{Anchor, Obj, Quiet, quiet};
 use crate::ffi::types::{Kind, classify};
 
 use super::engine::Engine;
-use super::walk::Fresh;
+use super::leaves::Fresh;
 
 /// Bytes that opcodes, keys and names of helpers take at most, but for those of cells.
 const AROUND: usize = 1024;

@@ -4,8 +4,8 @@
 
 mod class;
 mod cloud_class;
-mod direct;
 mod dicts;
+mod direct;
 mod engine;
 mod frame;
 mod global;
