@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 . scripts/spark_environment.sh
 
 versions=("$@")
-[ $# -gt 0 ] || versions=(4.3.0 4.2.0 4.1.3 4.0.4 3.5.9)
+[ $# -gt 0 ] || versions=(4.3.0 4.2.0 4.1.3 4.0.4)
 progress_steps=$((1 + ${#versions[@]}))
 
 step "main environment"
@@ -19,9 +19,7 @@ failed=()
 for version in "${versions[@]}"; do
     step "PySpark $version"
     SPARK_VENV=.venvs/spark-$version
-    # 3.5 needs NumPy 1 and a pandas of that time.
     SPARK_PACKAGES=("pyspark[connect,sql]==$version" 'pandas<3')
-    [[ $version != 3.* ]] || SPARK_PACKAGES=("pyspark[connect,sql]==$version" 'numpy<2' 'pandas<2.3' setuptools)
     prepare_spark
     if ! QUICKPICKLE_SPARK_PYTHON=$(realpath -s "$SPARK_VENV/bin/python") "$VENV/bin/python" -m pytest tests/spark -q \
         -p no:cacheprovider --junitxml="$reports/spark-$version.xml" -o junit_suite_name="PySpark $version"; then

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,8 @@ from quickpickle.spark import environment, versions
 
 def python(code: str, place: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     head = f"import site, sys; site.addsitedir({str(place)!r}); sys.path.insert(0, {str(place)!r})\n"
-    return subprocess.run(
-        [sys.executable, "-c", head + code], capture_output=True, text=True, env={"PATH": "", **variables}
-    )
+    env = {"PATH": "", "PYTHONPATH": os.environ.get("PYTHONPATH", ""), **variables}
+    return subprocess.run([sys.executable, "-c", head + code], capture_output=True, text=True, env=env)
 
 
 FINDERS = "print([type(f).__name__ for f in sys.meta_path if 'uickpickle' in type(f).__name__])"

@@ -2,8 +2,8 @@
 
 A *part* is a function of PySpark that we replace: where it is, what replaces it, and its *outline*, the names its code
 uses and its parameters. Outlines are the same whichever Python compiled the code, and change when what a function does
-changes; a part whose outline is not the one written down stays PySpark's own. Minor versions are listed only once
-their jobs have run with us (``scripts/test_spark_matrix.sh``).
+changes; a part whose outline is not the one written down stays PySpark's own. Minor versions are listed once they have
+been looked at and tried; ``docs/spark.md`` says how far.
 
 Left to others: everything that is done with this.
 """
