@@ -118,6 +118,7 @@ if TYPE_CHECKING:
     from quickpickle.standin import install as install
     from quickpickle.standin import status as status
     from quickpickle.standin import uninstall as uninstall
+    from quickpickle.tools import explain as explain
 else:
 
     def __getattr__(name):
@@ -126,6 +127,10 @@ else:
             from quickpickle import standin
 
             return getattr(standin, name)
+        if name == "explain":
+            from quickpickle.tools import explain
+
+            return explain
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -69,6 +69,7 @@ __all__ = [
     "spark_state_prepare",
     "subimport",
     "tools_dis",
+    "tools_explain",
     "tools_optimize",
     "tools_scan",
     "tools_scan_rules",
@@ -583,3 +584,11 @@ def tools_scan(data: Buffer, /) -> dict[str, Any]:
 
 def tools_scan_rules() -> list[tuple[str, str]]:
     """Return the rules of scans: their names and what they mean."""
+
+def tools_explain(data: Buffer, progress: Callable[[int], object] | None = None, /) -> dict[str, Any]:
+    """Return what is in the pickle at the start of ``data``; ValueError as from ``tools_dis``.
+
+    Args:
+        data: what holds the pickle.
+        progress: called now and then with the bytes that are done; what it raises ends the work.
+    """

@@ -44,6 +44,7 @@
 
 pub mod disassemble;
 pub mod error;
+pub mod explain;
 pub mod frame;
 pub mod int;
 pub mod limits;

@@ -43,7 +43,9 @@ mod _native {
     #[pymodule_export]
     use super::spark::{TimelyWriter, spark_state_dumps, spark_state_loads, spark_state_prepare};
     #[pymodule_export]
-    use super::tools::{tools_dis, tools_optimize, tools_scan, tools_scan_rules, tools_stats};
+    use super::tools::{
+        tools_dis, tools_explain, tools_optimize, tools_scan, tools_scan_rules, tools_stats,
+    };
     #[pymodule_export]
     use super::unpickler::{Unpickler, UnpicklerMemo};
     use pyo3::prelude::*;

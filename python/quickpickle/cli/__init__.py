@@ -43,6 +43,7 @@ COMMANDS: Final = (
     Command("dis", "list the operations of a pickle, as pickletools does"),
     Command("stats", "count what a pickle is made of"),
     Command("scan", "say whether files are safe to load, in archives too"),
+    Command("explain", "show what is in a pickle, and what takes its bytes"),
     Command("optimize", "drop memo writes that nothing reads"),
     Command("recovery", "look into, check, repair, compact and move recovery stores"),
     Command("run", "run a script with quickpickle standing in for cloudpickle and pickle"),

@@ -1,4 +1,4 @@
-"""Tools that read pickles without running them: list, count, optimise.
+"""Tools that read pickles without running them: list, count, explain, scan, optimise.
 
 Everything here looks at bytes and never imports, looks up or calls what a pickle names, so it is safe on pickles that
 nobody vouches for. The work is done in Rust; the command line shows the same things to people. What is malformed is a
@@ -7,6 +7,7 @@ nobody vouches for. The work is done in Rust; the command line shows the same th
 
 from __future__ import annotations
 
+from quickpickle.tools._explain import Explanation, Named, Part, Repeated, explain
 from quickpickle.tools._input import Data, MalformedPickle
 from quickpickle.tools._listing import dis, optimize
 from quickpickle.tools._sarif import sarif
@@ -15,14 +16,19 @@ from quickpickle.tools._statistics import OpcodeCount, Statistics, stats
 
 __all__ = [
     "Data",
+    "Explanation",
     "Finding",
     "GlobalUse",
     "MalformedPickle",
+    "Named",
     "OpcodeCount",
+    "Part",
+    "Repeated",
     "Scan",
     "Statistics",
     "Verdict",
     "dis",
+    "explain",
     "optimize",
     "rules",
     "sarif",

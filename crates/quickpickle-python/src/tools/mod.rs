@@ -3,6 +3,7 @@
 //! Bytes in, text or plain Python data out. What commands look like is left to `quickpickle.cli`, what callers import to
 //! `quickpickle.tools`. What must stay true: nothing here imports, looks up or calls what a pickle names.
 
+mod explaining;
 mod listing;
 mod rewriting;
 mod scanning;
@@ -12,6 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use quickpickle_format::Error;
 
+pub(crate) use explaining::tools_explain;
 pub(crate) use listing::tools_dis;
 pub(crate) use rewriting::tools_optimize;
 pub(crate) use scanning::{tools_scan, tools_scan_rules};
