@@ -498,7 +498,7 @@ pub(crate) fn write(
     script.remember_part(code);
 }
 
-/// As [`write`], of code with a [bound](CodeParts::bound): what is between the MARK and the end of the arguments.
+/// As [`write()`], of code with a [bound](CodeParts::bound): what is between the MARK and the end of the arguments.
 pub(crate) fn write_directly(d: &mut Direct<'_, '_>, parts: &CodeParts, writing: Writing) {
     for count in parts.counts {
         d.int(count);

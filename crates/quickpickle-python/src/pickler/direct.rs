@@ -94,7 +94,7 @@ pub(crate) struct Head<'a> {
     pub(crate) code_type: (Anchor, Anchor),
     /// Its dict of globals.
     pub(crate) globals: &'a Bound<'a, PyAny>,
-    /// Those of them that tell where it comes from: values of the keys of [`crate::cloud::globals::ORIGIN`].
+    /// Those of them that tell where it comes from: values of the keys `__package__`, `__name__`, `__path__` and `__file__`.
     pub(crate) origin: &'a [Option<Bound<'a, PyAny>>; 4],
     /// Keys of those.
     pub(crate) origin_keys: [Anchor; 4],
