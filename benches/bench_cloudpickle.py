@@ -5,7 +5,9 @@
 What is pickled is defined in ``__main__`` of this program, or made by ``exec`` as if it were, so that it travels by
 value. Loads are by ``quickpickle.cloudpickle.loads`` and by ``pickle.loads``, which is what a worker that has
 cloudpickle calls. Answers are checked before anything is timed: both must write the same bytes, and what is loaded from
-them must do what the original does. Ratios are of minima, cloudpickle's by ours. The last columns are what
+them must do what the original does. Ratios are of minima, cloudpickle's by ours, of processor time and of samples that
+take both about as long: by the clock, and with as many calls for both, cloudpickle's samples are the ones that other
+programs interrupt, and on a busy machine ratios come out several times too high. The last columns are what
 ``cloudpickle-rust`` 0.1.0 published of itself against cloudpickle 3.1.2 on CPython 3.14, on another machine.
 """
 
@@ -13,9 +15,11 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import gc
 import json
 import pickle
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,6 +179,40 @@ def workloads() -> list[Workload]:
     ]
 
 
+def sample(call: tuple[Callable[[Any], Any], Any], calls: int) -> float:
+    """Nanoseconds of processor time that one call takes, over several."""
+    function, argument = call
+    start = time.process_time_ns()
+    for _ in range(calls):
+        function(argument)
+    return (time.process_time_ns() - start) / calls
+
+
+def calls_for(call: tuple[Callable[[Any], Any], Any], nanoseconds: float = 4e6) -> int:
+    """How many calls take that long."""
+    calls = 1
+    while sample(call, calls) * calls < nanoseconds:
+        calls *= 2
+    return calls
+
+
+def interleave(
+    first: tuple[Callable[[Any], Any], Any], second: tuple[Callable[[Any], Any], Any], seconds: float
+) -> tuple[list[float], list[float], list[int]]:
+    """Nanoseconds a call, sample by sample, of both, and the calls in a sample of each."""
+    pair = (first, second)
+    calls = [calls_for(call) for call in pair]
+    samples: tuple[list[float], list[float]] = ([], [])
+    end = time.process_time() + seconds
+    turn = 0
+    while time.process_time() < end or turn < 5:
+        for which in ((0, 1), (1, 0))[turn % 2]:
+            gc.collect()
+            samples[which].append(sample(pair[which], calls[which]))
+        turn += 1
+    return samples[0], samples[1], calls
+
+
 def row(workload: Workload, seconds: float) -> dict[str, Any]:
     """Check and time one workload."""
     value = workload.value
@@ -191,8 +229,9 @@ def row(workload: Workload, seconds: float) -> dict[str, Any]:
         "loads": ((quickpickle.cloudpickle.loads, blob), (pickle.loads, blob)),
     }
     for direction, (ours, theirs) in pairs.items():
-        mine, reference, calls = measure.interleave(ours, theirs, seconds)
+        mine, reference, calls = interleave(ours, theirs, seconds)
         result[direction] = {
+            "clock": "process_time",
             "calls_a_sample": calls,
             "ours": measure.summary(mine),
             "cloudpickle": measure.summary(reference),
