@@ -48,6 +48,7 @@ COMMANDS: Final = (
     Command("recovery", "look into, check, repair, compact and move recovery stores"),
     Command("run", "run a script with quickpickle standing in for cloudpickle and pickle"),
     Command("spark", "have an unmodified PySpark pickle with quickpickle, and check that it does"),
+    Command("completion", "print a script that lets a shell complete commands and options"),
 )
 
 
