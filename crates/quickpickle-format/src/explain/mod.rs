@@ -4,7 +4,7 @@
 //! records and one for each of their keys. So the tree stays small however large the pickle is; what grows with the
 //! pickle is the stack, and an entry for each memo number that is fetched.
 //!
-//! [`tree`] is the aggregate, [`walk`] the machine that fills it, [`names`] knows globals and what cloudpickle's helpers make.
+//! `tree` is the aggregate, `walk` the machine that fills it, `names` knows globals and what cloudpickle's helpers make.
 
 mod names;
 mod repeats;
