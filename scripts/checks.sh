@@ -26,5 +26,5 @@ lint_python() {
     step "mypy"
     "$VENV/bin/mypy"
     step "stubtest: the types written down against the module"
-    "$VENV/bin/python" -m mypy.stubtest quickpickle
+    "$VENV/bin/python" -m mypy.stubtest --mypy-config-file pyproject.toml quickpickle
 }
