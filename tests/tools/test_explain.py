@@ -83,7 +83,7 @@ def test_functions_and_classes_by_value():
 
     found = tools.explain(cloudpickle.dumps([predict, Model(), Model()]))
     kinds = {some.kind.rpartition(".")[2] if "function" in some.kind else some.kind for some in found.by_value}
-    assert "predict" in kinds
+    assert any(kind.endswith("predict") for kind in kinds)
     assert any(kind.startswith("class Model") for kind in kinds)
     assert any(some.kind == "instance of Model" for _, some in found.walk())
     path, top = found.top(1)[0]
