@@ -375,7 +375,8 @@ impl<'py> Single<'py> {
     /// The tuple of `item`.
     #[inline(always)]
     pub(crate) fn of(&mut self, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
-        match self.0.take() {
+        // Other code has run since it was given back, and may have found it by way of the collector.
+        match self.0.take().filter(|tuple| references(tuple) == 1) {
             Some(tuple) => {
                 // SAFETY: a tuple of one item which only this reference knows, so that no one sees it change; the item
                 // that was in it, which is no container, is given up last.
@@ -396,10 +397,14 @@ impl<'py> Single<'py> {
         if cfg!(any(Py_3_14, Py_GIL_DISABLED)) {
             return;
         }
-        // SAFETY: a live object.
-        let references = unsafe { ffi::Py_REFCNT(tuple.as_ptr()) };
-        if references == 1 && tuple.len() == 1 {
+        if references(&tuple) == 1 && tuple.len() == 1 {
             self.0 = Some(tuple);
         }
     }
+}
+
+/// How many references to the tuple exist.
+fn references(tuple: &Bound<'_, PyTuple>) -> isize {
+    // SAFETY: a live object.
+    unsafe { ffi::Py_REFCNT(tuple.as_ptr()) }
 }
